@@ -1,0 +1,18 @@
+# hurray_compile(target): how every target of this project is compiled.
+function(hurray_compile target)
+  set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS ON)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+                         -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef)
+  if(HURRAY_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(HURRAY_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${HURRAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${HURRAY_SANITIZE})
+  endif()
+  if(HURRAY_COVERAGE)
+    target_compile_options(${target} PRIVATE --coverage -fprofile-update=atomic)
+    target_link_options(${target} PRIVATE --coverage)
+  endif()
+endfunction()
