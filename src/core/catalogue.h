@@ -86,6 +86,7 @@ void hry_catalogue_unref(HryCatalogue *catalogue);
 
 /* Building (one thread, before it is shared). */
 void *hry_catalogue_block(HryCatalogue *catalogue, size_t size); /* memory that lives as long as the catalogue; NULL: none */
+HurrayStatus hry_catalogue_reserve(HryCatalogue *catalogue, uint64_t entries, HurrayError *error); /* room for exactly so many */
 HurrayStatus hry_catalogue_add(HryCatalogue *catalogue, const HryEntry *entry, HurrayError *error); /* takes the descriptor reference on OK */
 HurrayStatus hry_catalogue_add_kv(HryCatalogue *catalogue, const HurrayKvEntry *entry, HurrayError *error); /* pointers must live as long as it does */
 HurrayStatus hry_catalogue_add_foreign(HryCatalogue *catalogue, const HryForeign *foreign, uint32_t *side, HurrayError *error);
@@ -93,12 +94,17 @@ HurrayStatus hry_catalogue_add_fault(HryCatalogue *catalogue, const HurrayError 
 HurrayStatus hry_catalogue_add_note(HryCatalogue *catalogue, const HurrayError *note, HurrayError *error);
 /* After the last add: the lookup. DUPLICATE_NAME names the second. */
 HurrayStatus hry_catalogue_index_names(HryCatalogue *catalogue, HurrayError *error);
+/* Finds the order of the descriptor offsets; write_order stays NULL when the entries stand in it. Equal offsets stay as they stand. */
+HurrayStatus hry_catalogue_order(HryCatalogue *catalogue, HurrayError *error);
+/* Looks for stored checksums among the KV; a value that does not fit is as if not stored (docs/format.md 9.7). */
+HurrayStatus hry_catalogue_find_sums(HryCatalogue *catalogue, HurrayError *error);
 
 /* Reading. */
 bool hry_catalogue_find(const HryCatalogue *catalogue, const void *name, size_t len, uint64_t *i);
 bool hry_catalogue_find_kv(const HryCatalogue *catalogue, const void *key, size_t len, uint64_t *i);
 /* The entry that stands at place p in write order, and back. */
 uint64_t hry_catalogue_in_write_order(const HryCatalogue *catalogue, uint64_t p);
+uint64_t hry_catalogue_write_place(const HryCatalogue *catalogue, uint64_t i);
 /* Offset in the source of buffer k of an entry whose descriptor is known: data_offset, then each next at
  * align_up(end, data_buffer_alignment) (.hrry), or contiguous (streams). False: does not fit 64 bits. */
 bool hry_catalogue_buffer_offset(const HryCatalogue *catalogue, const HryEntry *entry, const HurrayDescriptor *descriptor, uint32_t k,
