@@ -27,10 +27,11 @@ typedef struct HryItemDestinations {
     uint32_t count, allocated, frozen; /* how far allocate and freeze have come (both go in order and may answer WAIT) */
     HurrayDestinationRequest request;  /* the template: placement, name, flags, user */
     bool placed;                       /* the caller, not the file, chose device, mode and class */
+    bool keep; /* a failing callback leaves the item as it was, to be asked again (streams); else failure discards it */
 } HryItemDestinations;
 
 /* Begins an item: keeps a reference to the descriptor, calls nothing yet. template_ has everything but byte_size,
- * source_offset, alignment, buffer_index and (when !placed) device_tag, sync_mode, memory_class, which come from the handles.
+ * source_offset, buffer_index; its alignment is the least for devices (0: 4096), the rest of it comes from the handle, and (when !placed) device_tag, sync_mode, memory_class, which too.
  * source_offsets: one per buffer, or NULL (all unknown). */
 HurrayStatus hry_item_begin(HryItemDestinations *item, const HurrayDestinationAlloc *destination, HurrayDescriptor *descriptor,
                             const uint64_t *source_offsets, const HurrayDestinationRequest *template_, bool placed,
