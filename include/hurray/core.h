@@ -77,6 +77,7 @@ HURRAY_API HurrayStatus hurray_stream_reader_core_destroy(HurrayStreamReaderCore
 HURRAY_API HurrayStatus hurray_composite_assembler_new(const HurrayReaderOptions *, HurrayCompositeAssembler **, HurrayError *);
 HURRAY_API HurrayStatus hurray_composite_assembler_push(HurrayCompositeAssembler *, HurrayTensor **tensor, HurrayItem **out);
 HURRAY_API HurrayStatus hurray_composite_assembler_end(HurrayCompositeAssembler *);
+HURRAY_API const HurrayError *hurray_composite_assembler_last_error(const HurrayCompositeAssembler *);
 HURRAY_API HurrayStatus hurray_composite_assembler_destroy(HurrayCompositeAssembler **);
 HURRAY_API HurrayStatus hurray_file_reader_core_tensor_info(HurrayFileReaderCore *, uint64_t, HurrayTensorInfo *);
 HURRAY_API HurrayStatus hurray_file_reader_core_kv_count(const HurrayFileReaderCore *, uint64_t *);
