@@ -1,0 +1,42 @@
+/* Small texts that live as long as a catalogue, packed into few of its blocks. */
+#ifndef HRY_IMPORT_ARENA_H
+#define HRY_IMPORT_ARENA_H
+
+#include <string.h>
+
+#include "core/catalogue.h"
+
+typedef struct HryArena {
+    HryCatalogue *catalogue;
+    uint8_t *at;
+    size_t left, chunk;
+} HryArena;
+
+static inline HryArena hry_arena(HryCatalogue *catalogue) {
+    HryArena arena = {catalogue, NULL, 0, 256};
+    return arena;
+}
+
+/* len bytes to be filled; NULL: no memory. len 0 gives a pointer that is not NULL. */
+static inline uint8_t *hry_arena_take(HryArena *arena, size_t len) {
+    if (len == 0) len = 1;
+    if (len > arena->left) {
+        if (arena->chunk < 65536) arena->chunk *= 2; /* at most twice what is really kept */
+        if (len >= arena->chunk / 4) return hry_catalogue_block(arena->catalogue, len);
+        arena->at = hry_catalogue_block(arena->catalogue, arena->chunk);
+        arena->left = arena->at ? arena->chunk : 0;
+        if (!arena->at) return NULL;
+    }
+    uint8_t *taken = arena->at;
+    arena->at += len;
+    arena->left -= len;
+    return taken;
+}
+
+static inline const uint8_t *hry_arena_copy(HryArena *arena, const void *text, size_t len) {
+    uint8_t *copy = hry_arena_take(arena, len);
+    if (copy && len) memcpy(copy, text, len);
+    return copy;
+}
+
+#endif
