@@ -3,10 +3,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/endian.h"
-
-#define SUMS_KEY "libhurray.crc32c"
-#define SUMS_FIXED 8u /* version, tensor_count */
 
 typedef struct HryBlock {
     struct HryBlock *next;
@@ -38,7 +34,7 @@ void hry_catalogue_unref(HryCatalogue *catalogue) {
     hry_free(&allocator, catalogue->name_bytes, catalogue->name_bytes_size);
     hry_free_array(&allocator, catalogue->kv, catalogue->kv_capacity, sizeof *catalogue->kv);
     hry_free(&allocator, catalogue->kv_bytes, catalogue->kv_bytes_size);
-    hry_free_array(&allocator, catalogue->sums.first, catalogue->entry_count, sizeof *catalogue->sums.first);
+    hry_sums_clear(&catalogue->sums);
     hry_free_array(&allocator, catalogue->foreign, catalogue->foreign_capacity, sizeof *catalogue->foreign);
     hry_free_array(&allocator, catalogue->faults, catalogue->fault_capacity, sizeof *catalogue->faults);
     hry_free_array(&allocator, catalogue->notes, catalogue->note_capacity, sizeof *catalogue->notes);
@@ -193,25 +189,9 @@ HurrayStatus hry_catalogue_order(HryCatalogue *catalogue, HurrayError *error) {
 }
 
 HurrayStatus hry_catalogue_find_sums(HryCatalogue *catalogue, HurrayError *error) {
-    uint64_t place, total = 0;
-    size_t count = catalogue->entry_count;
-    if (count == 0 || !hry_catalogue_find_kv(catalogue, SUMS_KEY, sizeof SUMS_KEY - 1, &place)) return HURRAY_OK;
-    const HurrayKvValue *value = &catalogue->kv[place].value;
-    const uint8_t *bytes = value->data;
-    if (value->kind != HURRAY_KV_BYTES || value->data_len < SUMS_FIXED || hry_load_u32(bytes) != 1 || hry_load_u32(bytes + 4) != count ||
-        value->data_len - SUMS_FIXED < count)
-        return HURRAY_OK;
-    const uint8_t *counts = bytes + SUMS_FIXED;
-    for (size_t i = 0; i < count; i++) total += counts[i];
-    if (total != (value->data_len - SUMS_FIXED - count) / 4 || (value->data_len - SUMS_FIXED - count) % 4) return HURRAY_OK;
-    uint64_t *first = hry_alloc_array(&catalogue->allocator, count, sizeof *first);
-    if (!first) return hry_fail_memory(error, "the stored checksums", count * sizeof *first);
-    for (size_t i = 1; i < count; i++) first[i] = first[i - 1] + counts[i - 1];
-    catalogue->sums.counts = counts;
-    catalogue->sums.crcs = counts + count;
-    catalogue->sums.first = first;
-    catalogue->sums.tensor_count = count;
-    return HURRAY_OK;
+    uint64_t place;
+    if (!hry_catalogue_find_kv(catalogue, HRY_SUMS_KEY, HRY_SUMS_KEY_LEN, &place)) return HURRAY_OK;
+    return hry_sums_open(&catalogue->kv[place], catalogue->entry_count, &catalogue->allocator, &catalogue->sums, error);
 }
 
 bool hry_catalogue_find(const HryCatalogue *catalogue, const void *name, size_t len, uint64_t *i) {
@@ -270,10 +250,5 @@ bool hry_catalogue_buffer_offset(const HryCatalogue *catalogue, const HryEntry *
 }
 
 bool hry_catalogue_sum(const HryCatalogue *catalogue, uint64_t i, const HurrayDescriptor *descriptor, uint32_t k, uint32_t *out) {
-    const HrySums *sums = &catalogue->sums;
-    if (!sums->first) return false;
-    uint64_t place = hry_catalogue_write_place(catalogue, i);
-    if (sums->counts[place] != descriptor->buffer_count || k >= descriptor->buffer_count) return false;
-    *out = hry_load_u32(sums->crcs + (sums->first[place] + k) * 4);
-    return true;
+    return hry_sums_find(&catalogue->sums, hry_catalogue_write_place(catalogue, i), descriptor->buffer_count, k, out);
 }

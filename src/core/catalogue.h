@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/names.h"
 #include "format/descriptor.h"
+#include "format/sums.h"
 #include "hurray.h"
 
 /* How the bytes of an entry change on the way (foreign formats; docs: importers only). */
@@ -43,14 +44,6 @@ typedef struct HryEntry {
     uint32_t side; /* 1 + place in foreign[], 0: none */
     uint32_t fault; /* 1 + place in faults[], 0: none: the entry is spoiled */
 } HryEntry;
-
-/* Stored checksums of one file (docs/format.md 9.7), or absent. */
-typedef struct HrySums {
-    const uint8_t *counts; /* buffer_count of each tensor, in write order */
-    const uint8_t *crcs;   /* unaligned little-endian u32 */
-    uint64_t *first;       /* sums before tensor i, or NULL when there are none */
-    uint64_t tensor_count;
-} HrySums;
 
 typedef struct HryCatalogue {
     HurrayAllocator allocator;
