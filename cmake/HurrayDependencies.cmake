@@ -2,7 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)    # optional: without it memory and threads are bound to no node
 pkg_check_modules(YAJL REQUIRED IMPORTED_TARGET yajl)
 pkg_check_modules(URING IMPORTED_TARGET liburing)   # optional: without it the loader reads with threads
 pkg_check_modules(ISAL IMPORTED_TARGET libisal)     # optional: without it CRC-32C is the portable one
