@@ -21,12 +21,13 @@ struct HurrayDescriptor {
     size_t block_size;
     atomic_uint references;
     uint64_t byte_offset;
-    uint64_t *shape; /* rank entries */
+    const uint64_t *shape; /* rank entries */
     uint32_t rank;
+    uint32_t element_bits; /* width, of private types too */
     uint8_t element_type, layout_tag, version_minor;
     bool has_quantization, has_shard, has_statistics, has_extension_type, has_composite_member;
     uint32_t buffer_count;
-    HurrayBufferHandle *buffers;
+    const HurrayBufferHandle *buffers;
     HurrayLayout layout; /* tag row-major etc.; always filled */
     HurrayQuantization quantization;
     HurrayShard shard;
@@ -57,7 +58,8 @@ void hry_descriptor_encode(const HurrayDescriptor *descriptor, uint8_t *dst); /*
 /* What a writer refuses beyond what a reader rejects (docs/format.md: set statistics outside their range, aliasing inner tiles, ...). */
 HurrayStatus hry_descriptor_check_writable(const HurrayDescriptor *descriptor, HurrayError *error);
 
-/* A copy whose buffers declare another place; used for tensors that were delivered elsewhere. handles: buffer_count of them. */
+/* A copy whose buffers declare another place; used for tensors that were delivered elsewhere. handles: buffer_count of
+ * them, which keep every rule. */
 HurrayStatus hry_descriptor_with_buffers(const HurrayDescriptor *descriptor, const HurrayBufferHandle *handles,
                                          const HurrayAllocator *allocator, HurrayDescriptor **out, HurrayError *error);
 

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Feeds descriptors, whole and damaged, to the library and to an independent decoder and compares verdicts and meaning.
+
+usage: compare_decoders.py PROBE SHARED [MUTATIONS-PER-DESCRIPTOR]
+PROBE is the program decode_probe, SHARED the folder with checks/decode_check.py and vectors/. Exit 77 when SHARED is not there.
+"""
+import glob
+import importlib.util
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+
+PROBE, SHARED = sys.argv[1:3]
+COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 300
+CHECK = os.path.join(SHARED, 'checks', 'decode_check.py')
+if not os.path.exists(CHECK):
+    print('skipped: %s is not there' % CHECK)
+    sys.exit(77)
+spec = importlib.util.spec_from_file_location('decode_check', CHECK)
+oracle = importlib.util.module_from_spec(spec)
+sys.dont_write_bytecode = True
+spec.loader.exec_module(oracle)
+
+
+def rule_cases():
+    """The oracle's own hand-made cases, caught as it decodes them."""
+    caught, real = [], oracle.decode
+
+    def spy(b):
+        caught.append(bytes(b))
+        return real(b)
+    oracle.decode = spy
+    try: oracle.rules()
+    finally: oracle.decode = real
+    return caught
+
+
+def corpus():
+    found = []
+    for name in ('pyhurray', 'handmade'):
+        text = json.load(open(os.path.join(SHARED, 'vectors', name, 'manifest.json')))
+        stack = [text]
+        while stack:
+            x = stack.pop()
+            if isinstance(x, dict):
+                if 'descriptor_hex' in x: found.append(bytes.fromhex(x['descriptor_hex']))
+                stack += x.values()
+            elif isinstance(x, list): stack += x
+    for path in sorted(glob.glob(os.path.join(SHARED, 'vectors', 'reference', 'descriptors', '*.bin'))):
+        found.append(open(path, 'rb').read())
+    return found
+
+
+def meaning(b):
+    """What a descriptor says, without what carries no meaning (minor version, lengths, fields that nothing may depend on)."""
+    d = oracle.decode(b)
+    d.pop('minor'); d.pop('length')
+    if 'stats' in d:
+        s = d['stats']; mask = s['mask']
+        f = [struct.pack('<d', x) for x in s['f']]
+        d['stats'] = (mask, mask & 1 and s['nnz'], mask & 2 and f[0], mask & 4 and f[1:4], mask & 8 and f[4:6], mask & 16 and s['nm'], mask & 32 and s['ni'])
+    if 'ext' in d and not d['ext']['float']: d['ext'].pop('nan'); d['ext'].pop('inf')
+    if 'q' in d and 'scale' in d['q']: d['q']['scale'] = struct.pack('<f', d['q']['scale'])
+    return d
+
+
+def damaged(b, r):
+    """One descriptor with one to three changes of the kinds that find missing checks."""
+    b = bytearray(b)
+    for _ in range(r.choice((1, 1, 1, 2, 3))):
+        at = r.randrange(10, len(b)) if len(b) > 10 else 0
+        how = r.randrange(9)
+        if how == 0: b[at] ^= 1 << r.randrange(8)
+        elif how == 1: b[at] = r.choice((0, 1, 2, 3, 4, 5, 7, 8, 9, 0x0A, 0x0B, 0x40, 0x49, 0x7F, 0x80, 0xEF, 0xF0, 0xFE, 0xFF))
+        elif how == 2 and at + 8 <= len(b): b[at:at + 8] = struct.pack('<Q', r.choice((0, 1, 2, 3, 16, 63, 64, 65, 1 << 31, 1 << 32, 1 << 40, 1 << 60, 1 << 61, 1 << 63, (1 << 63) - 1, 2**64 - 2, 2**64 - 1)))
+        elif how == 3 and at + 4 <= len(b): b[at:at + 4] = struct.pack('<I', r.choice((0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 2048, 4096, 1 << 31, 2**32 - 1)))
+        elif how == 4: del b[at:at + r.choice((1, 4, 8, 16))]
+        elif how == 5: b[at:at] = bytes(r.choice((1, 4, 8, 16)))
+        elif how == 6: b[at:at] = b[at:at + r.choice((1, 4, 8, 16))]
+        elif how == 7: b[5] = r.choice((1, 255))
+        elif how == 8 and at + 8 <= len(b):
+            v, = struct.unpack_from('<Q', b, at)
+            b[at:at + 8] = struct.pack('<Q', (v + r.choice((-8, -1, 1, 8))) % 2**64)
+        if r.random() < .8 and len(b) >= 10: b[6:10] = struct.pack('<I', len(b))
+    return bytes(b)
+
+
+def main():
+    r = random.Random(20)
+    seeds = list(dict.fromkeys(corpus() + rule_cases()))
+    good = []
+    for b in seeds:
+        try: oracle.decode(b); good.append(b)
+        except oracle.Reject: pass
+    inputs = dict.fromkeys(seeds)
+    for b in good:
+        if len(b) > 700: continue
+        for cut in range(len(b)): inputs[b[:cut]] = None
+        for bit in range(8 * len(b)):
+            if len(good) > 100 and r.random() > .25: continue
+            x = bytearray(b); x[bit // 8] ^= 1 << bit % 8; inputs[bytes(x)] = None
+    for b in seeds:
+        if len(b) <= 1500:
+            for _ in range(COUNT): inputs[damaged(b, r)] = None
+    inputs = [b for b in inputs if len(b) < 1 << 16]
+    answer = subprocess.run([PROBE], input='\n'.join(b.hex() for b in inputs) + '\n', capture_output=True, text=True)
+    if answer.returncode:
+        print(answer.stderr[-4000:]); return 1
+    lines = answer.stdout.splitlines()
+    assert len(lines) == len(inputs), (len(lines), len(inputs))
+    wrong = accepted = 0
+    for b, line in zip(inputs, lines):
+        verdict, _, rest = line.partition(' ')
+        try: oracle.decode(b); why = None
+        except oracle.Reject as e: why = str(e)
+        problem = None
+        if (why is None) != (verdict == 'ok'): problem = 'library: %s; oracle: %s' % (line[:300], why or 'accepts')
+        elif why is None:
+            accepted += 1
+            again = bytes.fromhex(rest)
+            if meaning(b) != meaning(again): problem = 'canonical form means something else: ' + rest
+            elif again[5] != 0: problem = 'canonical form has minor version %d' % again[5]
+        elif not rest.split(' ', 3)[3:]: problem = 'no message: ' + line
+        if problem:
+            wrong += 1
+            if wrong <= 20: print(b.hex(), problem, sep='\n  ')
+    for b in corpus():
+        if lines[inputs.index(b)] != 'ok ' + b.hex(): wrong += 1; print('not the same bytes again: ' + b.hex())
+    print('%d descriptors, %d of them accepted, %d differences' % (len(inputs), accepted, wrong))
+    return wrong != 0
+
+
+sys.exit(main())
