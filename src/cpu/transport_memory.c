@@ -57,7 +57,7 @@ HurrayStatus hry_transport_over_mapping(HryMapping *mapping, const char *path, H
         memory->path = hry_alloc_raw(&mapping->allocator, memory->path_size);
         if (!memory->path) {
             hry_free(&mapping->allocator, memory, sizeof *memory);
-            return hry_fail_memory(error, "a path", memory->path_size);
+            return hry_fail_memory(error, "a path", strlen(path) + 1);
         }
         memcpy(memory->path, path, memory->path_size);
     }
