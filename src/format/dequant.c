@@ -1,0 +1,197 @@
+#include "format/dequant.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "format/codes.h"
+#include "format/half.h"
+
+static const float nf4_levels[16] = {-1.0f,
+                                     -0.6961928009986877f,
+                                     -0.5250730514526367f,
+                                     -0.39491748809814453f,
+                                     -0.28444138169288635f,
+                                     -0.18477343022823334f,
+                                     -0.09105003625154495f,
+                                     0.0f,
+                                     0.07958029955625534f,
+                                     0.16093020141124725f,
+                                     0.24611230194568634f,
+                                     0.33791524171829224f,
+                                     0.44070982933044434f,
+                                     0.5626170039176941f,
+                                     0.7229568362236023f,
+                                     1.0f};
+
+/* Integers up to here, and differences of two of them, are exact in float32. */
+#define EXACT_INTEGER (1 << 23)
+
+static uint64_t blocks_along(const HurrayDescriptor *d) { return hry_div_up(d->shape[d->quantization.axis], d->quantization.block_size); }
+
+bool hry_dequant_count(const HurrayDescriptor *d, uint64_t *count) {
+    const HurrayQuantization *q = &d->quantization;
+    if (q->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) {
+        *count = 1;
+        return true;
+    }
+    if (q->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE) {
+        *count = d->shape[q->axis];
+        return true;
+    }
+    if (d->layout_tag == HURRAY_LAYOUT_BLOCK_PAGED)
+        return q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE && hry_mul_u64(d->layout.num_pages, d->layout.page_size, count);
+    uint64_t all = blocks_along(d);
+    bool fits = true, empty = all == 0;
+    for (uint32_t k = 0; k < d->rank; k++) {
+        if (k == q->axis) continue;
+        if (d->shape[k] == HURRAY_DYNAMIC_DIMENSION) return false;
+        if (d->shape[k] == 0) empty = true;
+        if (fits) fits = hry_mul_u64(all, d->shape[k], &all);
+    }
+    *count = empty ? 0 : all;
+    return empty || fits;
+}
+
+HurrayStatus hry_dequant_open(HryDequant *dequant, const HurrayDescriptor *descriptor, const HryBytes *buffers, HurrayError *error) {
+    const HurrayQuantization *q = &descriptor->quantization;
+    memset(dequant, 0, sizeof *dequant);
+    dequant->descriptor = descriptor;
+    dequant->form = hry_form_of(descriptor);
+    dequant->scheme = q->scheme;
+    dequant->axis = q->axis;
+    dequant->scale_type = HURRAY_TYPE_FLOAT32;
+    if (!hry_dequant_count(descriptor, &dequant->count))
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "quantization", HRY_NO_OFFSET,
+                        "scheme %u has no defined meaning for this layout; read the buffers instead", q->scheme);
+    if (q->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return HURRAY_OK;
+    if (q->scheme == HURRAY_QUANT_MXFP)
+        dequant->scale_type = HURRAY_TYPE_FLOAT8_E8M0;
+    else if (q->scheme != HURRAY_QUANT_NF4)
+        dequant->scale_type = q->scale_type;
+    if (q->scheme >= HURRAY_QUANT_PER_BLOCK_AFFINE) {
+        dequant->block_size = q->block_size;
+        dequant->blocks = blocks_along(descriptor);
+        dequant->by_slot = descriptor->layout_tag == HURRAY_LAYOUT_BLOCK_PAGED;
+    }
+    dequant->scales = buffers[q->scale_buffer].data;
+    bool affine = q->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE || q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE;
+    if (affine && !(q->flags & HURRAY_QUANT_SYMMETRIC)) {
+        uint32_t width = hry_code_bytes(hry_form_of_type(dequant->scale_type).bits);
+        dequant->zeros = buffers[q->zero_point_buffer].data;
+        if (dequant->zeros && q->zero_point_buffer == q->scale_buffer) dequant->zeros += dequant->count * width;
+    }
+    return HURRAY_OK;
+}
+
+float hry_dequant_scale(const HryDequant *dequant, uint64_t i) {
+    switch (dequant->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE ? 0 : dequant->scale_type) {
+    case 0: return dequant->descriptor->quantization.scale;
+    case HURRAY_TYPE_FLOAT16: return hry_f32_of_half(hry_load_u16(dequant->scales + 2 * i));
+    case HURRAY_TYPE_BFLOAT16: return hry_f32_of_bfloat16(hry_load_u16(dequant->scales + 2 * i));
+    case HURRAY_TYPE_FLOAT8_E8M0: {
+        uint8_t e = dequant->scales[i];
+        return e == 0 || e == 255 ? NAN : hry_f32_power_of_two(e - 127);
+    }
+    default: return hry_load_f32(dequant->scales + 4 * i);
+    }
+}
+
+int32_t hry_dequant_zero(const HryDequant *dequant, uint64_t i) {
+    if (dequant->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return dequant->descriptor->quantization.zero_point;
+    return dequant->zeros ? (int32_t)hry_load_u32(dequant->zeros + 4 * i) : 0;
+}
+
+static HurrayStatus no_scale(const HryDequant *dequant, uint64_t i, HurrayError *error) {
+    hry_fail(error, HURRAY_ERR_INVALID_DATA, "scale", HRY_NO_OFFSET,
+             "block %llu has the scale byte 0x%02X, which is no e8m0 value (0x01 to 0xFE); the scales are damaged", (unsigned long long)i,
+             dequant->scales[i]);
+    error->buffer_index = dequant->descriptor->quantization.scale_buffer;
+    return HURRAY_ERR_INVALID_DATA;
+}
+
+/* Elements that share parameter p. */
+static HurrayStatus apply_same(const HryDequant *dequant, uint64_t p, const uint8_t *codes, size_t count, float *values,
+                               HurrayError *error) {
+    float scale = hry_dequant_scale(dequant, p);
+    if (dequant->scheme == HURRAY_QUANT_NF4) {
+        for (size_t i = 0; i < count; i++) values[i] = scale * nf4_levels[codes[i] & 15];
+        return HURRAY_OK;
+    }
+    if (dequant->scheme == HURRAY_QUANT_MXFP) {
+        if (isnan(scale)) return no_scale(dequant, p, error);
+        for (size_t i = 0; i < count; i++) values[i] = scale * values[i];
+        return HURRAY_OK;
+    }
+    int32_t zero = hry_dequant_zero(dequant, p);
+    if (dequant->form.bits <= 16 && zero >= -EXACT_INTEGER && zero <= EXACT_INTEGER) {
+        float offset = (float)zero;
+        for (size_t i = 0; i < count; i++) values[i] = scale * (values[i] - offset);
+        return HURRAY_OK;
+    }
+    uint32_t width = hry_code_bytes(dequant->form.bits);
+    for (size_t i = 0; i < count; i++) values[i] = scale * (float)(hry_value_integer(&dequant->form, codes + i * width) - zero);
+    return HURRAY_OK;
+}
+
+/* Each element its own parameter: p, p + step, ... */
+static HurrayStatus apply_each(const HryDequant *dequant, uint64_t p, uint64_t step, const uint8_t *codes, size_t count, float *values,
+                               HurrayError *error) {
+    uint32_t width = hry_code_bytes(dequant->form.bits);
+    HurrayStatus status = HURRAY_OK;
+    for (size_t i = 0; i < count && status == HURRAY_OK; i++, p += step)
+        status = apply_same(dequant, p, codes + i * width, 1, values + i, error);
+    return status;
+}
+
+/* Scheme 2 along the last dimension, the one case of apply_each that large models have: float32 scales, small integers. */
+static bool apply_channels(const HryDequant *dequant, uint64_t p, size_t count, float *values) {
+    if (dequant->form.bits > 16) return false;
+    const uint8_t *scales = dequant->scales + 4 * p, *zeros = dequant->zeros ? dequant->zeros + 4 * p : NULL;
+    if (!zeros) {
+        for (size_t i = 0; i < count; i++) values[i] = hry_load_f32(scales + 4 * i) * values[i];
+        return true;
+    }
+    int32_t beyond = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t zero = (int32_t)hry_load_u32(zeros + 4 * i);
+        beyond |= (zero > EXACT_INTEGER) | (zero < -EXACT_INTEGER);
+    }
+    if (beyond) return false;
+    for (size_t i = 0; i < count; i++)
+        values[i] = hry_load_f32(scales + 4 * i) * (values[i] - (float)(int32_t)hry_load_u32(zeros + 4 * i));
+    return true;
+}
+
+/* Row-major number of an index over all dimensions but the axis. */
+static uint64_t outer_index(const HryDequant *dequant, const uint64_t *index) {
+    uint64_t outer = 0;
+    for (uint32_t k = 0; k < dequant->descriptor->rank; k++)
+        if (k != dequant->axis) outer = outer * dequant->descriptor->shape[k] + index[k];
+    return outer;
+}
+
+HurrayStatus hry_dequant_apply(const HryDequant *dequant, const uint64_t *index, uint64_t slot, const uint8_t *codes, size_t count,
+                               float *values, HurrayError *error) {
+    if (dequant->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return apply_same(dequant, 0, codes, count, values, error);
+    if (dequant->by_slot) return apply_same(dequant, slot, codes, count, values, error);
+    bool along_last = dequant->axis + 1 == dequant->descriptor->rank;
+    uint64_t on_axis = index[dequant->axis];
+    if (dequant->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE) {
+        if (!along_last) return apply_same(dequant, on_axis, codes, count, values, error);
+        if (apply_channels(dequant, on_axis, count, values)) return HURRAY_OK;
+        return apply_each(dequant, on_axis, 1, codes, count, values, error);
+    }
+    uint64_t p = outer_index(dequant, index) * dequant->blocks + on_axis / dequant->block_size;
+    if (!along_last) return apply_each(dequant, p, dequant->blocks, codes, count, values, error);
+    uint32_t width = hry_code_bytes(dequant->form.bits);
+    uint64_t left = dequant->block_size - on_axis % dequant->block_size; /* of the first block */
+    for (size_t done = 0; done < count; p++, left = dequant->block_size) {
+        size_t n = left < count - done ? (size_t)left : count - done;
+        HurrayStatus status = apply_same(dequant, p, codes + done * width, n, values + done, error);
+        if (status != HURRAY_OK) return status;
+        done += n;
+    }
+    return HURRAY_OK;
+}
