@@ -32,7 +32,8 @@ void hry_catalogue_unref(HryCatalogue *catalogue) {
     hry_free_array(&allocator, catalogue->write_order, catalogue->entry_count, sizeof *catalogue->write_order);
     hry_names_clear(&catalogue->names);
     hry_free(&allocator, catalogue->name_bytes, catalogue->name_bytes_size);
-    hry_free_array(&allocator, catalogue->kv, catalogue->kv_capacity, sizeof *catalogue->kv);
+    if (catalogue->kv_capacity) hry_free_array(&allocator, catalogue->kv, catalogue->kv_capacity, sizeof *catalogue->kv);
+    hry_kv_clear(&catalogue->section);
     hry_free(&allocator, catalogue->kv_bytes, catalogue->kv_bytes_size);
     hry_sums_clear(&catalogue->sums);
     hry_free_array(&allocator, catalogue->foreign, catalogue->foreign_capacity, sizeof *catalogue->foreign);
@@ -122,13 +123,6 @@ static void name_at(const void *ctx, uint64_t i, const uint8_t **name, size_t *l
     *len = catalogue->entries[i].name_len;
 }
 
-/* Bytewise, a prefix first: the order of a sorted index. */
-static int compare_names(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len) {
-    size_t both = a_len < b_len ? a_len : b_len;
-    int order = both ? memcmp(a, b, both) : 0;
-    return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 HurrayStatus hry_catalogue_index_names(HryCatalogue *catalogue, HurrayError *error) {
     if (catalogue->sorted) return HURRAY_OK;
     if (!hry_names_init(&catalogue->names, &catalogue->allocator, catalogue->entry_count, name_at, catalogue))
@@ -194,13 +188,23 @@ HurrayStatus hry_catalogue_find_sums(HryCatalogue *catalogue, HurrayError *error
     return hry_sums_open(&catalogue->kv[place], catalogue->entry_count, &catalogue->allocator, &catalogue->sums, error);
 }
 
+void hry_catalogue_row(const HryCatalogue *catalogue, uint64_t i, HryIndexRow *out) {
+    const HryEntry *entry = &catalogue->entries[i];
+    *out = (HryIndexRow){.name = entry->name,
+                         .name_len = entry->name_len,
+                         .descriptor_offset = entry->descriptor_offset,
+                         .descriptor_length = entry->descriptor_length,
+                         .data_offset = entry->data_offset,
+                         .data_length = entry->data_length};
+}
+
 bool hry_catalogue_find(const HryCatalogue *catalogue, const void *name, size_t len, uint64_t *i) {
     if (!catalogue->sorted) return hry_names_find(&catalogue->names, name, len, i);
     size_t low = 0, high = catalogue->entry_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const HryEntry *entry = &catalogue->entries[middle];
-        int order = compare_names(entry->name, entry->name_len, name, len);
+        int order = hry_index_compare_names(entry->name, entry->name_len, name, len);
         if (order == 0) {
             *i = middle;
             return true;

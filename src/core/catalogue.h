@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "base/names.h"
 #include "format/descriptor.h"
+#include "format/index.h"
+#include "format/kv.h"
 #include "format/sums.h"
 #include "hurray.h"
 
@@ -52,6 +54,7 @@ typedef struct HryCatalogue {
     uint8_t major, minor;
     uint32_t flags, data_buffer_alignment;
     uint64_t byte_size; /* of the source */
+    uint64_t first_descriptor_offset, region_end; /* .hrry: where the tensor region begins and ends at the latest */
     HryEntry *entries;  /* in index order (.hrry), data or directory order (others) */
     size_t entry_count, entry_capacity;
     uint32_t *write_order; /* entry numbers by descriptor_offset; NULL: as they stand */
@@ -63,6 +66,7 @@ typedef struct HryCatalogue {
     size_t kv_count, kv_capacity;
     uint8_t *kv_bytes; /* owns what kv points to */
     size_t kv_bytes_size;
+    HryKv section; /* .hrry: owns the array kv, whose capacity is then 0 */
     struct HryBlock *blocks; /* further owned memory: converted arrays, decoded names */
     HrySums sums;
     HryForeign *foreign;
@@ -93,6 +97,7 @@ HurrayStatus hry_catalogue_order(HryCatalogue *catalogue, HurrayError *error);
 HurrayStatus hry_catalogue_find_sums(HryCatalogue *catalogue, HurrayError *error);
 
 /* Reading. */
+void hry_catalogue_row(const HryCatalogue *catalogue, uint64_t i, HryIndexRow *out);
 bool hry_catalogue_find(const HryCatalogue *catalogue, const void *name, size_t len, uint64_t *i);
 bool hry_catalogue_find_kv(const HryCatalogue *catalogue, const void *key, size_t len, uint64_t *i);
 /* The entry that stands at place p in write order, and back. */
