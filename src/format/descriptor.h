@@ -13,6 +13,7 @@
 #define HRY_DESCRIPTOR_FIXED 20u           /* bytes of the fixed header */
 #define HRY_DESCRIPTOR_PREFIX 10u          /* bytes that tell the whole length */
 #define HRY_MAX_TILE_LEVELS 8u
+#define HRY_MAX_PLANNED (2u * HURRAY_MAX_RANK + 3u) /* CSF of the highest rank, scales, zero points */
 #define HRY_DEFAULT_MAX_DESCRIPTOR (UINT64_C(16) << 20)
 
 /* All pointers lead into the descriptor's own block. */
@@ -47,9 +48,14 @@ HurrayStatus hry_descriptor_prefix(const void *bytes, size_t len, uint64_t offse
 HurrayStatus hry_descriptor_decode(const void *bytes, size_t len, uint64_t offset, uint32_t flags, const HurrayAllocator *allocator,
                                    size_t *used, HurrayDescriptor **out, HurrayError *error);
 
-/* From a spec whose structs are already in their latest form; checks every rule, names the field. */
+/* From a spec whose structs are already in their latest form; checks every rule, a writer's too, and names the field.
+ * buffers NULL: those of hry_descriptor_plan. */
 HurrayStatus hry_descriptor_build(const HurrayDescriptorSpec *spec, const HurrayAllocator *allocator, HurrayDescriptor **out,
                                   HurrayError *error);
+
+/* The buffers that the spec implies, whatever its own are: CPU, alignment 64. handles: room for HRY_MAX_PLANNED.
+ * INVALID_ARGUMENT where only the data can tell. */
+HurrayStatus hry_descriptor_plan(const HurrayDescriptorSpec *spec, HurrayBufferHandle *handles, uint32_t *count, HurrayError *error);
 
 /* Canonical bytes. hry_descriptor_encoded_size never fails (at most 4 GiB by construction). */
 size_t hry_descriptor_encoded_size(const HurrayDescriptor *descriptor);
