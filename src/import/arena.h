@@ -33,6 +33,19 @@ static inline uint8_t *hry_arena_take(HryArena *arena, size_t len) {
     return taken;
 }
 
+/* The same at a multiple of 8. */
+static inline void *hry_arena_take_aligned(HryArena *arena, size_t len) {
+    size_t skip = (8 - (uintptr_t)arena->at % 8) % 8;
+    if (len == 0 || skip > arena->left) skip = 0;
+    if (len > arena->left - skip) { /* a block, or what begins one, is aligned */
+        arena->left = 0;
+        return hry_arena_take(arena, len);
+    }
+    arena->at += skip;
+    arena->left -= skip;
+    return hry_arena_take(arena, len);
+}
+
 static inline const uint8_t *hry_arena_copy(HryArena *arena, const void *text, size_t len) {
     uint8_t *copy = hry_arena_take(arena, len);
     if (copy && len) memcpy(copy, text, len);
