@@ -22,7 +22,7 @@ typedef struct HryModelSource {
 typedef struct HryModel {
     HurrayAllocator allocator;
     HryModelSource *sources;
-    size_t source_count;
+    size_t source_count, source_capacity;
     bool named_by_index; /* a safetensors index decides which file a name comes from */
     HurrayError *notes;  /* of the set as a whole; each catalogue has its own too */
     size_t note_count, note_capacity;
