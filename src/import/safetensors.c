@@ -395,14 +395,17 @@ static void sort_tensors(Header *h) {
 }
 
 static HurrayStatus fail_place(Header *h, const Tensor *tensor, const Tensor *before) {
-    char name[96] = "";
+    char name[96];
     uint64_t end = before ? before->end : 0;
     bool hole = tensor->begin > end;
-    if (before) hry_escape(name, sizeof name, before->name, before->name_len);
-    hry_fail(h->error, HURRAY_ERR_INVALID_CONTAINER, "data_offsets", HRY_NO_OFFSET, "begins at %llu, but %s%s%s ends at %llu: %s of %llu bytes",
-             (unsigned long long)tensor->begin, before ? "the tensor before it, `" : "nothing is before it and the data",
-             name, before ? "`," : "", (unsigned long long)end, hole ? "hole" : "overlap",
-             (unsigned long long)(hole ? tensor->begin - end : end - tensor->begin));
+    if (before)
+        hry_fail(h->error, HURRAY_ERR_INVALID_CONTAINER, "data_offsets", HRY_NO_OFFSET,
+                 "begins at %llu, but the tensor before it, `%s`, ends at %llu: %s of %llu bytes", (unsigned long long)tensor->begin,
+                 hry_escape(name, sizeof name, before->name, before->name_len), (unsigned long long)end, hole ? "hole" : "overlap",
+                 (unsigned long long)(hole ? tensor->begin - end : end - tensor->begin));
+    else
+        hry_fail(h->error, HURRAY_ERR_INVALID_CONTAINER, "data_offsets", HRY_NO_OFFSET, "the first tensor begins at %llu, expected 0: hole of %llu bytes",
+                 (unsigned long long)tensor->begin, (unsigned long long)tensor->begin);
     return hry_import_at(h->error, tensor->name, tensor->name_len);
 }
 
