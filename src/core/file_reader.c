@@ -204,7 +204,10 @@ static HurrayStatus open_failed(HurrayFileReaderCore *core, HurrayStatus status)
 
 HurrayStatus hry_file_reader_core_fail(HurrayFileReaderCore *core, const HurrayError *error, uint64_t index) {
     core->handle.error = *error;
-    if (index != HURRAY_NONE) name_tensor(core, index);
+    if (index == HURRAY_NONE && core->job) index = core->index;
+    if (index != HURRAY_NONE && core->opened) name_tensor(core, index);
+    if (core->opened) end_job(core);
+    if (error->code == HURRAY_ERR_INVALID_REPORT) core->unusable = HURRAY_UNUSABLE_LOST_READ_COUNT;
     if (core->shared->label) hry_error_set_source(&core->handle.error, core->shared->label, core->shared->label_len, 0);
     return error->code;
 }

@@ -12,7 +12,8 @@ void hry_file_reader_core_set_io_alignment(HurrayFileReaderCore *core, uint32_t 
 HurrayStatus hry_file_reader_core_begin_at(HurrayFileReaderCore *core, uint32_t kind, uint64_t index);
 /* After READY: the catalogue and what fetches use; borrowed. */
 const HryFetchContext *hry_file_reader_core_context(const HurrayFileReaderCore *core);
-/* Puts a driver's failure into the core's record, with source and (index not HURRAY_NONE) tensor. Returns its code. */
+/* A driver's failure: ends the job and goes to the core's record, with the source and the tensor (index HURRAY_NONE: the job's own,
+ * if there is one). INVALID_REPORT makes the core unusable: nobody knows what such a transport did. Returns its code. */
 HurrayStatus hry_file_reader_core_fail(HurrayFileReaderCore *core, const HurrayError *error, uint64_t index);
 
 #endif

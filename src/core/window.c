@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 #define DEVICE_ALIGNMENT 4096u
+#define WAIT_MS 1000u /* one wait; then the destination is asked again */
 
 HurrayStatus hry_destination_hold(const HurrayDestinationAlloc *user, const HurrayAllocator *allocator, HurrayDestinationAlloc *out,
                                   HurrayError *error) {
@@ -29,6 +30,15 @@ HurrayStatus hry_destination_hold(const HurrayDestinationAlloc *user, const Hurr
 void hry_destination_drop(HurrayDestinationAlloc *held) {
     if (held->release) held->release(held->ctx);
     memset(held, 0, sizeof *held);
+}
+
+HurrayStatus hry_destination_wait(const HurrayDestinationAlloc *held, HurrayError *error) {
+    if (!held->wait)
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "destination", HRY_NO_OFFSET,
+                        "the destination has nothing free and no wait callback, and this call does not spin; drive a core instead, or set wait");
+    HurrayStatus status = held->wait(held->ctx, WAIT_MS);
+    if (status == HURRAY_OK || status == HURRAY_WAIT) return HURRAY_OK;
+    return hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's wait");
 }
 
 HurrayStatus hry_item_begin(HryItemDestinations *item, const HurrayDestinationAlloc *destination, HurrayDescriptor *descriptor,

@@ -10,6 +10,8 @@
 HurrayStatus hry_destination_hold(const HurrayDestinationAlloc *user, const HurrayAllocator *allocator, HurrayDestinationAlloc *out,
                                   HurrayError *error);
 void hry_destination_drop(HurrayDestinationAlloc *held);
+/* For drivers that block, after WAIT: until something may have come free. UNSUPPORTED when the destination cannot wait. */
+HurrayStatus hry_destination_wait(const HurrayDestinationAlloc *held, HurrayError *error);
 
 typedef struct HryItemBuffer {
     uint64_t byte_size, source_offset; /* HURRAY_NONE: unknown or scattered */
