@@ -216,7 +216,7 @@ static HurrayStatus read_tensor(Gguf *g) {
                       .data_length = imported.byte_size};
     imported.rank = info.rank;
     imported.shape = shape;
-    for (uint32_t k = 0; k < info.rank; k++) shape[k] = info.dims[info.rank - 1 - k];
+    for (uint32_t k = 0; k < info.rank && status == HURRAY_OK; k++) shape[k] = info.dims[info.rank - 1 - k];
     if (status == HURRAY_OK) status = hry_import_describe(&imported, &g->reader.catalogue->allocator, &entry.descriptor, r->error);
     if (status == HURRAY_OK) status = hry_catalogue_add(r->catalogue, &entry, r->error);
     if (status != HURRAY_OK) {
