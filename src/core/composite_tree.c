@@ -165,7 +165,7 @@ HurrayStatus hry_tree_check_nodes(const HurrayCompositeNode *nodes, size_t count
         status = check_node(&nodes[i], i, error);
         if (status == HURRAY_OK) status = hry_tree_test(&tree, nodes[i].descriptor, false, error);
         if (status != HURRAY_OK) {
-            hry_error_set_tensor(error, nodes[i].name, nodes[i].name_len, i);
+            hry_error_set_tensor(error, nodes[i].name, nodes[i].name ? nodes[i].name_len : 0, i);
             break;
         }
         whole = hry_tree_commit(&tree);
