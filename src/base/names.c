@@ -58,9 +58,10 @@ static size_t probe(const HryNames *names, const void *name, size_t len) {
     }
 }
 
-static bool grow(HryNames *names) {
+/* More slots, for at least count names. */
+static bool grow(HryNames *names, size_t count) {
     HryNames bigger = *names;
-    bigger.slot_count = slots_for(names->count + 1 + names->count / 2);
+    bigger.slot_count = slots_for(count);
     if (bigger.slot_count == 0) return false;
     bigger.slots = hry_alloc_array(&names->allocator, bigger.slot_count, sizeof *bigger.slots);
     if (!bigger.slots) return false;
@@ -76,9 +77,17 @@ static bool grow(HryNames *names) {
     return true;
 }
 
+bool hry_names_reserve(HryNames *names, size_t more) {
+    size_t need;
+    if (!hry_add_size(names->count, more, &need)) return false;
+    if (need <= names->slot_count / 3 * 2) return true;
+    size_t half_more = names->count + 1 + names->count / 2;
+    return grow(names, need > half_more ? need : half_more);
+}
+
 HryNamesAdd hry_names_add(HryNames *names, uint64_t i, uint64_t *other) {
     if (i >= UINT32_MAX - 1) return HRY_NAMES_NO_MEMORY;
-    if (names->count >= names->slot_count / 3 * 2 && !grow(names)) return HRY_NAMES_NO_MEMORY;
+    if (names->count >= names->slot_count / 3 * 2 && !grow(names, names->count + 1 + names->count / 2)) return HRY_NAMES_NO_MEMORY;
     const uint8_t *name;
     size_t len;
     names->name_at(names->ctx, i, &name, &len);

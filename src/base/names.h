@@ -26,6 +26,9 @@ typedef struct HryNames {
 bool hry_names_init(HryNames *names, const HurrayAllocator *allocator, size_t expected, HryNameAt name_at, const void *ctx);
 void hry_names_clear(HryNames *names);
 
+/* Room for `more` further names, so that adding them cannot fail for want of memory. False: no memory, nothing changed. */
+bool hry_names_reserve(HryNames *names, size_t more);
+
 typedef enum HryNamesAdd { HRY_NAMES_ADDED, HRY_NAMES_DUPLICATE, HRY_NAMES_NO_MEMORY } HryNamesAdd;
 /* Adds number i (below 2^32 - 1) under name_at(i). DUPLICATE: *other is the number already there, nothing changed. */
 HryNamesAdd hry_names_add(HryNames *names, uint64_t i, uint64_t *other);
