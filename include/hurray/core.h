@@ -189,6 +189,7 @@ HURRAY_API HurrayStatus hurray_composite_assembler_new(const HurrayReaderOptions
 HURRAY_API HurrayStatus hurray_composite_assembler_push(HurrayCompositeAssembler *assembler, HurrayTensor **tensor, HurrayItem **out);
 /** The stream ended: TORN_COMPOSITE when members are outstanding. */
 HURRAY_API HurrayStatus hurray_composite_assembler_end(HurrayCompositeAssembler *assembler);
+/** Of the last call. */
 HURRAY_API const HurrayError *hurray_composite_assembler_last_error(const HurrayCompositeAssembler *assembler);
 HURRAY_API HurrayStatus hurray_composite_assembler_destroy(HurrayCompositeAssembler **assembler);
 
