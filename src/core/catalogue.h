@@ -15,16 +15,16 @@
 #include "hurray.h"
 
 /* How the bytes of an entry change on the way (foreign formats; docs: importers only). */
-typedef enum HryBytes {
+typedef enum HryByteChange {
     HRY_BYTES_AS_IS,
     HRY_BYTES_PACK_BOOL, /* one byte an element in the source, 8 elements a byte in the buffer; a byte other than 0, 1 is INVALID_DATA */
     HRY_BYTES_SWAP,      /* units of `unit` bytes are reversed */
     HRY_BYTES_INFLATE    /* raw deflate; then `then` (AS_IS, PACK_BOOL or SWAP) */
-} HryBytes;
+} HryByteChange;
 
 /* What an importer knows beyond a plain range. One per entry that needs it, in the catalogue's side table. */
 typedef struct HryForeign {
-    HryBytes bytes, then;
+    HryByteChange bytes, then;
     uint32_t unit;              /* SWAP: bytes a unit, 2 to 16 */
     uint64_t packed_offset;     /* of the first source byte (INFLATE: of the deflate stream) */
     uint64_t packed_length;     /* source bytes */

@@ -13,7 +13,7 @@ struct HryByteSource {
     HurrayAllocator allocator;
     const HurrayTransport *transport;
     HryForeign foreign;
-    HryBytes change; /* from raw to buffer: AS_IS, PACK_BOOL, SWAP */
+    HryByteChange change; /* from raw to buffer: AS_IS, PACK_BOOL, SWAP */
     uint64_t size, raw_size;
     HryInflate *inflate; /* NULL: raw bytes lie in the source */
     uint64_t summed;     /* raw bytes that crc covers; not for inflated ones */

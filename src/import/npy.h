@@ -11,7 +11,7 @@
 typedef struct HryNpy {
     uint8_t type_tag, item_size;
     bool fortran;     /* column-major; only with rank >= 2 */
-    HryBytes change;  /* AS_IS, PACK_BOOL, SWAP */
+    HryByteChange change;  /* AS_IS, PACK_BOOL, SWAP */
     uint32_t unit;    /* SWAP */
     uint32_t rank;
     uint64_t shape[HURRAY_MAX_RANK];
