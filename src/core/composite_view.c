@@ -5,13 +5,13 @@
 
 #include "base/endian.h"
 #include "core/composite_merge.h"
+#include "core/dense_view.h"
 #include "format/codes.h"
 #include "format/element.h"
 #include "format/rounding.h"
 #include "hurray/dense.h"
 
 #define CHUNK 1024u
-#define MAX_BUFFERS 255u
 
 /* What a view works on: the whole that `node` stands for. */
 typedef struct View {
@@ -49,19 +49,6 @@ static HurrayStatus open_view(View *view, const HurrayItem *item, uint64_t node,
     return HURRAY_OK;
 }
 
-/* The host memory of a node's buffers. */
-static HurrayStatus node_bytes(const HurrayItem *item, uint64_t i, HryBytes *out, HurrayError *error) {
-    const HurrayTensor *tensor = hry_item_at(item, i)->tensor;
-    for (size_t b = 0; b < hry_tensor_buffer_count(tensor) && b < MAX_BUFFERS; b++) {
-        const HurrayBufferInfo *info = hry_buffer_info(hry_tensor_buffer(tensor, b));
-        if (info->device_tag != HURRAY_DEVICE_CPU)
-            return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "device_tag", HRY_NO_OFFSET,
-                            "buffer %zu of node %" PRIu64 " lies on a device (tag %u); copy it to host memory first", b, i, info->device_tag);
-        out[b] = (HryBytes){info->data, info->byte_size};
-    }
-    return HURRAY_OK;
-}
-
 /* Does node i belong to the tree below `root`? Nodes stand in preorder, so the first that does not ends it. */
 static bool is_below(const HurrayItem *item, uint64_t i, uint64_t root) {
     uint64_t parent = hry_item_at(item, i)->parent;
@@ -93,7 +80,7 @@ static HryMergeHow how_merged(const HurrayDescriptor *parent, const HurrayDescri
 
 /* One node of the tree: a tensor is merged at the sum of all offsets up to the root of the view. */
 static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint64_t i, HurrayError *error) {
-    HryBytes buffers[MAX_BUFFERS];
+    HryBytes buffers[HRY_MAX_BUFFERS];
     uint64_t origin[HURRAY_MAX_RANK] = {0};
     const HurrayDescriptor *member, *inner, *outer;
     HryMergeHow how = HRY_MERGE_PLACE;
@@ -108,7 +95,7 @@ static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint6
         if (status != HURRAY_OK) return status;
         if (inner == member) how = how_merged(outer, member);
     }
-    status = node_bytes(view->item, i, buffers, error);
+    status = hry_tensor_host_bytes(hry_item_at(view->item, i)->tensor, buffers, error);
     return status == HURRAY_OK ? hry_merge_tensor(into, member, buffers, origin, how, error) : status;
 }
 
@@ -189,7 +176,7 @@ static bool enter_box(const HurrayDescriptor *member, const uint64_t *index, uin
 
 /* One code of the head's type, going down from head to member. */
 static HurrayStatus find_element(const View *view, const uint64_t *wanted, uint8_t *code, HurrayError *error) {
-    HryBytes buffers[MAX_BUFFERS];
+    HryBytes buffers[HRY_MAX_BUFFERS];
     uint64_t index[HURRAY_MAX_RANK], inside[HURRAY_MAX_RANK], unused[HURRAY_MAX_RANK] = {0};
     uint64_t head = view->node, count = hry_item_count(view->item);
     const HurrayDescriptor *parent = view->head, *member;
@@ -212,7 +199,7 @@ static HurrayStatus find_element(const View *view, const uint64_t *wanted, uint8
             found = false;
             continue;
         }
-        status = node_bytes(view->item, i, buffers, error);
+        status = hry_tensor_host_bytes(hry_item_at(view->item, i)->tensor, buffers, error);
         if (status == HURRAY_OK) status = hry_merge_element(&view->form, member, buffers, inside, how_merged(parent, member), code, error);
         if (status != HURRAY_OK || parent->layout.rule == HURRAY_RULE_PARTITION) return status;
     }

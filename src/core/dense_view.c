@@ -1,14 +1,13 @@
-#include "hurray/dense.h"
+#include "core/dense_view.h"
 
 #include <string.h>
 
-#include "core/tensor.h"
 #include "format/codes.h"
 #include "format/dense.h"
 #include "format/verify.h"
+#include "hurray/dense.h"
 
-/* The buffers of a tensor, which must be memory that this processor reads and that is complete. */
-static HurrayStatus host_bytes(const HurrayTensor *tensor, HryBytes *bytes, HurrayError *error) {
+HurrayStatus hry_tensor_host_bytes(const HurrayTensor *tensor, HryBytes *bytes, HurrayError *error) {
     for (size_t i = 0; i < hry_tensor_buffer_count(tensor); i++) {
         const HurrayBuffer *buffer = hry_tensor_buffer(tensor, i);
         const HurrayBufferInfo *info = hry_buffer_info(buffer);
@@ -26,7 +25,7 @@ static HurrayStatus host_bytes(const HurrayTensor *tensor, HryBytes *bytes, Hurr
 }
 
 static HurrayStatus open_view(const HurrayTensor *tensor, uint8_t type, HryDense *dense, HryBytes *bytes, HurrayError *error) {
-    HurrayStatus status = host_bytes(tensor, bytes, error);
+    HurrayStatus status = hry_tensor_host_bytes(tensor, bytes, error);
     return status == HURRAY_OK ? hry_dense_open(dense, hry_tensor_descriptor(tensor), bytes, type, error) : status;
 }
 
@@ -111,7 +110,7 @@ HurrayStatus hurray_tensor_verify(const HurrayTensor *tensor, HurrayError *error
         return hry_error_export(error, &local);
     }
     const HurrayDescriptor *d = hry_tensor_descriptor(tensor);
-    status = host_bytes(tensor, bytes, &local);
+    status = hry_tensor_host_bytes(tensor, bytes, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);
     for (uint32_t i = 0; i < d->buffer_count; i++) {
         uint64_t offset, len;
