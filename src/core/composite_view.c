@@ -82,7 +82,7 @@ static HryMergeHow how_merged(const HurrayDescriptor *parent, const HurrayDescri
 static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint64_t i, HurrayError *error) {
     HryBytes buffers[HRY_MAX_BUFFERS];
     uint64_t origin[HURRAY_MAX_RANK] = {0};
-    const HurrayDescriptor *member, *inner, *outer;
+    const HurrayDescriptor *member = NULL, *inner, *outer = NULL;
     HryMergeHow how = HRY_MERGE_PLACE;
     HurrayStatus status = node_descriptor(view->item, i, &member, error);
     if (status == HURRAY_OK) status = refuse_group(member, error);
@@ -179,7 +179,7 @@ static HurrayStatus find_element(const View *view, const uint64_t *wanted, uint8
     HryBytes buffers[HRY_MAX_BUFFERS];
     uint64_t index[HURRAY_MAX_RANK], inside[HURRAY_MAX_RANK], unused[HURRAY_MAX_RANK] = {0};
     uint64_t head = view->node, count = hry_item_count(view->item);
-    const HurrayDescriptor *parent = view->head, *member;
+    const HurrayDescriptor *parent = view->head, *member = NULL;
     bool found = false;
     HurrayStatus status = HURRAY_OK;
     memcpy(index, wanted, view->head->rank * sizeof *index);
