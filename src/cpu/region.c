@@ -15,19 +15,23 @@ static uint8_t *map(size_t size, int flags) {
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Recent kernels align large mappings by themselves; else one piece more is mapped and both ends are cut off. */
-static uint8_t *map_aligned(size_t size) {
-    uint8_t *at = map(size, MAP_NORESERVE);
-    if (!at || ((uintptr_t)at & (HRY_HUGE_PAGE - 1)) == 0) return at;
-    munmap(at, size);
+uint8_t *hry_region_cut(size_t size) {
     size_t larger;
     if (!hry_add_size(size, HRY_HUGE_PAGE, &larger)) return NULL;
-    at = map(larger, MAP_NORESERVE);
+    uint8_t *at = map(larger, MAP_NORESERVE);
     if (!at) return NULL;
     size_t before = (size_t)(-(uintptr_t)at & (HRY_HUGE_PAGE - 1)), after = HRY_HUGE_PAGE - before;
     if (before) munmap(at, before);
     if (after) munmap(at + before + size, after);
     return at + before;
+}
+
+/* Recent kernels align large mappings by themselves. */
+static uint8_t *map_aligned(size_t size) {
+    uint8_t *at = map(size, MAP_NORESERVE);
+    if (!at || ((uintptr_t)at & (HRY_HUGE_PAGE - 1)) == 0) return at;
+    munmap(at, size);
+    return hry_region_cut(size);
 }
 
 static bool map_once(HryRegion *region, size_t wanted, uint32_t huge_pages) {

@@ -131,8 +131,9 @@ HurrayStatus hry_uring_wait(HryUring *ring, int timeout_ms, HryUringDone *done, 
         if (result == -ETIME) break;
     }
     if (passing(ring, result)) return HURRAY_OK;
+    char text[128];
     hry_fail(error, HURRAY_ERR_TRANSPORT, "io", HRY_NO_OFFSET, "io_uring refused %u reads: %s", io_uring_sq_ready(&ring->ring),
-             strerrorname_np(-result));
+             strerror_r(-result, text, sizeof text));
     error->system_error = -result;
     return error->code;
 }

@@ -1,5 +1,7 @@
 #include "cpu/in_place.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -245,6 +247,14 @@ static void what_cannot_be_mapped_says_why(void **state) {
     assert_int_equal(hurray_transport_mapped(NULL, NULL, &t, &error), HURRAY_ERR_NULL_POINTER);
     assert_int_equal(hurray_transport_memory(NULL, 1, NULL, NULL, NULL, &t, &error), HURRAY_ERR_NULL_POINTER);
     assert_int_equal(hurray_transport_memory("a", 1, NULL, NULL, NULL, NULL, &error), HURRAY_ERR_NULL_POINTER);
+    int write_only = open(path, O_WRONLY);
+    HurrayAllocator allocator = hry_alloc_default();
+    HryMapping *mapping = NULL;
+    assert_int_equal(hry_mapping_file(write_only, path, &allocator, &mapping, &error), HURRAY_ERR_TRANSPORT);
+    assert_int_equal(error.system_error, EACCES);
+    close(write_only);
+    assert_int_equal(hry_mapping_file(-1, NULL, &allocator, &mapping, &error), HURRAY_ERR_TRANSPORT);
+    assert_int_equal(error.system_error, EBADF);
     HurrayTransportOptions options = HURRAY_TRANSPORT_OPTIONS_INIT;
     options.flags = 1;
     assert_int_equal(hurray_transport_mapped(path, &options, &t, &error), HURRAY_ERR_INVALID_ARGUMENT);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -151,6 +152,20 @@ static void a_region_is_as_large_as_can_be_had(void **state) {
     assert_false(hry_region_map(&region, SIZE_MAX / 2, SIZE_MAX / 2, HURRAY_OFF, NULL, -1));
 }
 
+static void a_region_is_cut_to_its_alignment_where_the_kernel_does_not_align(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        uint8_t *at = hry_region_cut(4 << 20), *between = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_non_null(at);
+        assert_int_equal((uintptr_t)at % HRY_HUGE_PAGE, 0);
+        memset(at, 1, 4 << 20);
+        assert_int_equal(munmap(at, 4 << 20), 0);
+        assert_int_equal(munmap(between, 4096), 0);
+    }
+    assert_null(hry_region_cut(SIZE_MAX - 1));
+    assert_null(hry_region_cut((size_t)1 << 60));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_is_described_as_the_system_does),
@@ -160,6 +175,7 @@ int main(void) {
         cmocka_unit_test(a_device_has_a_node_only_when_it_is_nearer_to_one),
         cmocka_unit_test(without_memory_there_is_no_topology),
         cmocka_unit_test(a_region_is_as_large_as_can_be_had),
+        cmocka_unit_test(a_region_is_cut_to_its_alignment_where_the_kernel_does_not_align),
     };
     return cmocka_run_group_tests_name("cpu/host", tests, NULL, NULL);
 }

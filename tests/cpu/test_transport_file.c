@@ -144,6 +144,46 @@ static void direct_reads_give_the_same_bytes_aligned_or_not(void **state) {
     }
 }
 
+/* Larger than half the memory, but with holes only: no room is needed. */
+static void a_cold_piece_of_a_file_too_large_for_the_cache_is_read_directly(void **state) {
+    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "/var/tmp/hurray-large-%d", (int)getpid());
+    int fd = open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+    off_t size = (off_t)(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+    if (fd < 0 || ftruncate(fd, size) != 0 || pwrite(fd, content, 4096, 1 << 20) != 4096) {
+        print_message("skipped: no file of %lld bytes can be made (%s)\n", (long long)size, strerror(errno));
+        close(fd);
+        unlink(name);
+        skip();
+    }
+    close(fd);
+    HurrayTransport t;
+    HryTransportAccess access;
+    uint8_t *got = NULL;
+    assert_int_equal(posix_memalign((void **)&got, 65536, 2 << 20), 0);
+    assert_int_equal(hurray_transport_file(name, NULL, &t, NULL), HURRAY_OK);
+    hry_transport_access(&t, &access);
+    print_message("direct reads %s\n", access.direct_fd >= 0 ? "at hand" : "not there");
+    assert_int_equal(t.io_alignment, 0); /* nobody need align anything */
+    for (int i = 0; i < 2; i++) {        /* in the cache or not, large or small */
+        memset(got, 9, 2 << 20);
+        read_all_at(&t, 0, got, 2 << 20);
+        assert_int_equal(got[0], 0);
+        assert_memory_equal(got + (1 << 20), content, 4096);
+        read_all_at(&t, 1 << 20, got, 4096);
+        assert_memory_equal(got, content, 4096);
+        read_all_at(&t, (1 << 20) + 1, got, 100);
+        assert_memory_equal(got, content + 1, 100);
+        fd = open(name, O_RDONLY);
+        assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+        close(fd);
+    }
+    free(got);
+    hurray_transport_release(&t);
+    unlink(name);
+}
+
 static int interrupts, most;
 static ssize_t odd_pread(int fd, void *dst, size_t len, off_t offset) {
     if (interrupts-- > 0) {
@@ -346,6 +386,7 @@ int main(void) {
         cmocka_unit_test(a_path_is_read_at_and_in_order),
         cmocka_unit_test(a_descriptor_stays_the_callers_unless_given_away),
         cmocka_unit_test(direct_reads_give_the_same_bytes_aligned_or_not),
+        cmocka_unit_test(a_cold_piece_of_a_file_too_large_for_the_cache_is_read_directly),
         cmocka_unit_test(interrupted_calls_are_repeated_and_short_ones_passed_on),
         cmocka_unit_test(a_failing_call_leaves_errno),
         cmocka_unit_test(a_pipe_blocks_even_when_its_descriptor_does_not),

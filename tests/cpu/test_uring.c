@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -224,44 +224,59 @@ static void a_failing_allocation_makes_no_ring(void **state) {
     fail_alloc_assert_empty(&alloc);
 }
 
-/* In a child whose io_uring_setup answers `answer`: 0 when the reason has the word and no ring is made. */
-static int refused_in_child(int answer, const char *word) {
+typedef struct Refusal {
+    int answer;
+    char reason[200], message[576];
+    int filtered, usable, system_error;
+    HurrayStatus status;
+} Refusal;
+
+/* A filter holds for the thread that sets it: io_uring_setup answers `answer` there. */
+static void *refuse(void *ctx) {
+    Refusal *refusal = ctx;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)answer & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)refusal->answer & SECCOMP_RET_DATA)),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
-    pid_t child = fork();
-    if (child == 0) {
-        char reason[200] = "";
-        HurrayError error;
-        HryUring *ring = NULL;
-        HurrayAllocator allocator = hry_alloc_default();
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(77);
-        if (hry_uring_usable(reason, sizeof reason) || !strstr(reason, word)) _exit(1);
-        if (hry_uring_new(4, &allocator, &ring, &error) != HURRAY_ERR_UNSUPPORTED || ring) _exit(2);
-        _exit(strcmp(error.message, reason) == 0 && error.system_error == answer ? 0 : 3);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+    refusal->filtered = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    if (!refusal->filtered) return NULL;
+    HurrayError error;
+    HryUring *ring = NULL;
+    FailAlloc alloc;
+    fail_alloc_init(&alloc);
+    refusal->usable = hry_uring_usable(refusal->reason, sizeof refusal->reason);
+    refusal->status = hry_uring_new(4, &alloc.allocator, &ring, &error);
+    if (ring || alloc.live) abort();
+    refusal->system_error = error.system_error;
+    snprintf(refusal->message, sizeof refusal->message, "%s", error.message);
+    return NULL;
 }
 
 static void a_refusal_has_a_reason(void **state) {
     (void)state;
     NEEDS_URING();
-    int result = refused_in_child(EPERM, "seccomp");
-    if (result == 77) {
-        print_message("skipped: no seccomp filter can be set here\n");
-        skip();
+    static const struct {
+        int answer;
+        const char *word;
+    } cases[] = {{EPERM, "seccomp"}, {EACCES, "seccomp"}, {ENOSYS, "no io_uring"}, {ENOMEM, "ulimit"}, {EMFILE, "descriptor"}, {EIO, "Input/output"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Refusal refusal = {.answer = cases[i].answer};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, refuse, &refusal), 0);
+        pthread_join(thread, NULL);
+        if (!refusal.filtered) {
+            print_message("skipped: no seccomp filter can be set here\n");
+            skip();
+        }
+        assert_false(refusal.usable);
+        assert_non_null(strstr(refusal.reason, cases[i].word));
+        assert_int_equal(refusal.status, HURRAY_ERR_UNSUPPORTED);
+        assert_string_equal(refusal.message, refusal.reason);
+        assert_int_equal(refusal.system_error, cases[i].answer);
     }
-    assert_int_equal(result, 0);
-    assert_int_equal(refused_in_child(ENOSYS, "no io_uring"), 0);
-    assert_int_equal(refused_in_child(ENOMEM, "ulimit"), 0);
-    assert_int_equal(refused_in_child(EMFILE, "descriptor"), 0);
-    assert_int_equal(refused_in_child(EIO, "Input/output"), 0);
 }
 
 int main(void) {
