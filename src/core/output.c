@@ -123,7 +123,7 @@ HurrayStatus hry_output_check_tensor(const HryOutput *output, const HurrayDescri
 }
 
 HurrayStatus hry_output_descriptor(HryOutput *output, const HurrayDescriptor *descriptor, HurrayError *error) {
-    uint8_t *bytes;
+    uint8_t *bytes = NULL;
     HurrayStatus status = hry_output_own(output, hry_descriptor_encoded_size(descriptor), &bytes, error);
     if (status == HURRAY_OK) hry_descriptor_encode(descriptor, bytes);
     return status;
