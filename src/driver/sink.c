@@ -24,7 +24,10 @@ static HurrayStatus close_sink(HrySink *sink, const HurrayError *why, HurrayErro
                  torn ? ", in the middle of an item" : "");
     else
         hry_fail(&sink->closed, HURRAY_ERR_SINK_CLOSED, "write", at, "the sink is closed: it took none of the bytes offered; begin a new output");
-    if (why) sink->closed.cause = why->cause;
+    if (why) {
+        sink->closed.cause = why->cause;
+        sink->closed.system_error = why->system_error;
+    }
     *error = sink->closed;
     return error->code;
 }

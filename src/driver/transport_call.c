@@ -1,5 +1,6 @@
 #include "driver/transport_call.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -47,10 +48,23 @@ HurrayStatus hry_transport_resolve(const HurrayTransport *user, uint32_t needs, 
     return HURRAY_OK;
 }
 
+/* A callback that fails as TRANSPORT may leave errno set: it was cleared before the call. */
+static HurrayStatus callback_failed(HurrayStatus answer, const char *callback, HurrayError *error) {
+    int system_error = errno;
+    HurrayStatus status = hry_fail_callback(error, answer, HURRAY_ERR_TRANSPORT, callback);
+    if (answer != HURRAY_ERR_TRANSPORT || system_error == 0) return status;
+    char text[128];
+    status = hry_fail(error, answer, NULL, HRY_NO_OFFSET, "the %s callback failed: %s", callback,
+                      strerror_r(system_error, text, sizeof text));
+    error->cause = answer;
+    error->system_error = system_error;
+    return status;
+}
+
 /* What a moving callback answered: one place for every rule about counts. */
 static HurrayStatus check_answer(HurrayStatus answer, const char *callback, size_t offered, size_t count, size_t *moved, HurrayError *error) {
     *moved = 0;
-    if (answer != HURRAY_OK) return hry_fail_callback(error, answer, HURRAY_ERR_TRANSPORT, callback);
+    if (answer != HURRAY_OK) return callback_failed(answer, callback, error);
     if (count > offered)
         return hry_fail(error, HURRAY_ERR_INVALID_REPORT, callback, HRY_NO_OFFSET,
                         "the %s callback reports %zu bytes, it was offered %zu; the callback is at fault", callback, count, offered);
@@ -65,6 +79,7 @@ HurrayStatus hry_transport_read(const HurrayTransport *transport, uint8_t *dst, 
     *moved = 0;
     if (len == 0) return HURRAY_OK;
     len = offer(len);
+    errno = 0;
     HurrayStatus answer = transport->read(transport->ctx, dst, len, &count);
     return check_answer(answer, "read", len, count, moved, error);
 }
@@ -74,6 +89,7 @@ HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t of
     *moved = 0;
     if (len == 0) return HURRAY_OK;
     len = offer(len);
+    errno = 0;
     HurrayStatus answer = transport->read_at(transport->ctx, offset, dst, len, &count);
     HurrayStatus status = check_answer(answer, "read_at", len, count, moved, error);
     if (status != HURRAY_OK) error->offset = offset;
@@ -85,14 +101,16 @@ HurrayStatus hry_transport_write(const HurrayTransport *transport, const uint8_t
     *moved = 0;
     if (len == 0) return HURRAY_OK;
     len = offer(len);
+    errno = 0;
     HurrayStatus answer = transport->write(transport->ctx, src, len, &count);
     return check_answer(answer, "write", len, count, moved, error);
 }
 
 HurrayStatus hry_transport_size(const HurrayTransport *transport, uint64_t *size, HurrayError *error) {
     uint64_t found = 0;
+    errno = 0;
     HurrayStatus status = transport->size(transport->ctx, &found);
-    if (status != HURRAY_OK) return hry_fail_callback(error, status, HURRAY_ERR_TRANSPORT, "size");
+    if (status != HURRAY_OK) return callback_failed(status, "size", error);
     *size = found;
     return HURRAY_OK;
 }
@@ -143,8 +161,9 @@ HurrayStatus hry_transport_read_exactly(const HurrayTransport *transport, uint64
 }
 
 HurrayStatus hry_transport_finish(const HurrayTransport *transport, HurrayError *error) {
+    errno = 0;
     HurrayStatus status = transport->finish ? transport->finish(transport->ctx) : HURRAY_OK;
-    return status == HURRAY_OK ? HURRAY_OK : hry_fail_callback(error, status, HURRAY_ERR_TRANSPORT, "finish");
+    return status == HURRAY_OK ? HURRAY_OK : callback_failed(status, "finish", error);
 }
 
 void hry_transport_release(HurrayTransport *transport) {

@@ -1,5 +1,6 @@
 #include "driver/transport_call.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -196,6 +197,35 @@ static void size_finish_and_release_pass_on_what_they_are_told(void **state) {
     script_free(&script);
 }
 
+static HurrayStatus out_of_room(void *ctx, const uint8_t *src, size_t len, size_t *n) {
+    (void)src, (void)len, (void)n;
+    errno = ENOSPC;
+    return *(const HurrayStatus *)ctx;
+}
+
+static HurrayStatus silent(void *ctx) {
+    (void)ctx;
+    return HURRAY_ERR_TRANSPORT;
+}
+
+static void errno_of_a_failing_transport_reaches_the_error(void **state) {
+    (void)state;
+    HurrayStatus answer = HURRAY_ERR_TRANSPORT;
+    HurrayTransport t = {.ctx = &answer, .write = out_of_room, .finish = silent};
+    HurrayError error;
+    size_t moved;
+    assert_int_equal(hry_transport_write(&t, (const uint8_t *)"x", 1, &moved, &error), HURRAY_ERR_TRANSPORT);
+    assert_int_equal(error.system_error, ENOSPC);
+    assert_int_equal(error.cause, HURRAY_ERR_TRANSPORT);
+    assert_non_null(strstr(error.message, "space"));
+    answer = -2000; /* the caller's own codes say more than errno */
+    assert_int_equal(hry_transport_write(&t, (const uint8_t *)"x", 1, &moved, &error), -2000);
+    assert_int_equal(error.system_error, 0);
+    errno = EIO; /* from before the call */
+    assert_int_equal(hry_transport_finish(&t, &error), HURRAY_ERR_TRANSPORT);
+    assert_int_equal(error.system_error, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_struct_may_have_any_size_from_the_first_release_on),
@@ -204,6 +234,7 @@ int main(void) {
         cmocka_unit_test(a_callback_is_offered_a_gibibyte_at_most),
         cmocka_unit_test(reading_exactly_repeats_until_all_is_there),
         cmocka_unit_test(reading_exactly_keeps_the_alignment_at_every_place),
+        cmocka_unit_test(errno_of_a_failing_transport_reaches_the_error),
         cmocka_unit_test(size_finish_and_release_pass_on_what_they_are_told),
     };
     return cmocka_run_group_tests_name("driver/transport_call", tests, NULL, NULL);
