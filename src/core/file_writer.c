@@ -25,7 +25,7 @@ typedef enum Item { ITEM_HEADER, ITEM_TENSORS, ITEM_FOOTER } Item;
 struct HurrayFileWriterCore {
     HryOutput output; /* first: hry_output's commit finds the core */
     uint32_t flags, alignment;
-    bool has_header, finished;
+    bool has_header;
     Item item;
     size_t staged_rows, staged_name_bytes, staged_sums;
     Row *rows;
@@ -40,7 +40,7 @@ struct HurrayFileWriterCore {
 };
 
 HryOutput *hry_file_writer_output(HurrayFileWriterCore *core) { return &core->output; }
-bool hry_file_writer_is_finished(const HurrayFileWriterCore *core) { return core->finished; }
+bool hry_file_writer_is_finished(const HurrayFileWriterCore *core) { return core->output.finished; }
 
 static void name_at(const void *ctx, uint64_t i, const uint8_t **name, size_t *len) {
     const HurrayFileWriterCore *core = ctx;
@@ -62,7 +62,7 @@ static void row_at(const void *ctx, uint64_t i, HryIndexRow *out) {
 static void commit(HryOutput *output) {
     HurrayFileWriterCore *core = (HurrayFileWriterCore *)output;
     if (core->item == ITEM_HEADER) core->has_header = true;
-    if (core->item == ITEM_FOOTER) core->finished = true;
+    if (core->item == ITEM_FOOTER) core->output.finished = true;
     if (core->item != ITEM_TENSORS) return;
     for (size_t i = 0; i < core->staged_rows; i++) hry_names_add(&core->names, core->row_count + i, NULL); /* room was reserved */
     core->row_count += core->staged_rows;
@@ -132,7 +132,7 @@ static HurrayStatus begin(HurrayFileWriterCore *core, Item item, HurrayError *er
     if (status != HURRAY_OK) return status;
     core->item = item;
     core->staged_rows = core->staged_name_bytes = core->staged_sums = 0;
-    if (core->finished)
+    if (core->output.finished)
         return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "the file is finished; nothing can be added to it");
     if ((item == ITEM_HEADER) == core->has_header)
         return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,

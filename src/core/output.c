@@ -157,7 +157,9 @@ static HurrayIoSlice stretch(const HryOutput *output, const HryPiece *piece, uin
 
 HurrayStatus hry_output_step(HryOutput *output, HurrayStep *step, HurrayError *error) {
     if (output->poisoned) return hry_fail_unusable(error, output->poisoned);
-    if (output->written) {
+    if (output->finished) {
+        *step = hry_step(HURRAY_STEP_FINISHED, 0, output->position, 0);
+    } else if (output->written) {
         *step = hry_step(HURRAY_STEP_ITEM_WRITTEN, 0, output->position, 0);
     } else if (!output->active) {
         *step = hry_step(HURRAY_STEP_READY, 0, output->position, 0);

@@ -40,6 +40,7 @@ typedef struct HryOutput {
 
     bool active;       /* an item is in flight */
     bool written;      /* the last item is complete, nothing was begun since */
+    bool finished;     /* the last item there can be is complete */
     uint32_t poisoned; /* for good; HURRAY_USABLE while not */
     size_t at;         /* the piece in progress */
     uint64_t done;     /* accepted bytes of that piece */
