@@ -73,6 +73,7 @@ static void request_for(const HryItemDestinations *item, uint32_t k, HurrayDesti
     request->source_offset = item->buffers[k].source_offset;
     request->buffer_index = k;
     request->descriptor = item->descriptor;
+    request->into = item->into ? item->into[k].ptr : NULL;
     if (!item->placed) {
         request->device_tag = handle->device_tag;
         request->device_index = -1;
@@ -162,6 +163,8 @@ static HurrayStatus check_frozen(const HryItemDestinations *item, uint32_t k, co
         return hry_fail(error, HURRAY_ERR_SYNC_MODE_MISMATCH, "sync_mode", HRY_NO_OFFSET,
                         "the destination answered sync mode %u where %u was asked for; only producer-synced (0) may take its place",
                         (unsigned)info->sync_mode, (unsigned)request.sync_mode);
+    if (request.into && info->data != request.into)
+        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, "into", HRY_NO_OFFSET, "the destination put the buffer elsewhere than into the memory given for it");
     if (!item->placed) return HURRAY_OK;
     if (info->device_tag != request.device_tag || info->memory_class != request.memory_class)
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET,

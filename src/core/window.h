@@ -29,6 +29,7 @@ typedef struct HryItemDestinations {
     uint32_t count, allocated, frozen; /* how far allocate and freeze have come (both go in order and may answer WAIT) */
     HurrayDestinationRequest request;  /* the template: placement, name, flags, user */
     bool placed;                       /* the caller, not the file, chose device, mode and class */
+    const HurrayMemory *into;          /* borrowed, one per buffer: where the caller wants them; NULL: anywhere. Set after begin */
     bool keep; /* a failing callback leaves the item as it was, to be asked again (streams); else failure discards it */
 } HryItemDestinations;
 
