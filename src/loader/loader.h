@@ -72,14 +72,14 @@ typedef struct HryTarget {
     int32_t device_index;
     uint32_t source;        /* MAPPED: whose file */
     HurrayTransport mapped; /* MAPPED: what the destination draws from */
-    bool waits;             /* during a load: it answered WAIT in this round */
-    bool reserved;          /* during a load: told what comes */
-    uint64_t bytes, buffers;
+    bool waits;             /* during a load: a window or an allocation has to wait */
+    bool holds;             /* during a load: a freeze has to wait */
 } HryTarget;
 
 #define HRY_REASON_BYTES 160u
 typedef struct HryPath {
     HurrayPathStats stats;
+    size_t target;
     char reason[HRY_REASON_BYTES];
 } HryPath;
 

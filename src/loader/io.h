@@ -1,0 +1,41 @@
+/* How one source is read during a load: through its callbacks, or its descriptor, buffered or directly. */
+#ifndef HRY_LOADER_IO_H
+#define HRY_LOADER_IO_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cpu/transport.h"
+#include "loader/loader.h"
+#include "loader/plan.h"
+
+typedef struct HryIo {
+    const HurrayTransport *transport;
+    HryTransportAccess access;
+    pthread_mutex_t lock; /* for callbacks that may not run at once */
+    bool serial;
+    bool by_fd;
+    bool warm; /* most of it is in the page cache */
+    int direct_fd; /* -1: none */
+    bool own_direct;
+    uint32_t direct_alignment; /* 1 without direct reads */
+    atomic_bool direct_refused; /* it said so while reading: buffered from there on */
+    uint64_t direct_bytes_least;
+    char reason[HRY_REASON_BYTES];
+} HryIo;
+
+/* wanted: payload bytes that will be read from it, first: the offset of the first. */
+void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t byte_size);
+void hry_io_close(HryIo *io);
+
+/* Is a piece one that direct reads are for? */
+bool hry_io_is_direct(const HryIo *io, const HryPiece *piece);
+
+/* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of memory that may
+ * be overwritten. *moved: bytes read, gaps included. */
+HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);
+
+/* Buffered reads from a descriptor, repeated until it is all there; *got says how far it came. */
+HurrayStatus hry_fd_read(int fd, uint64_t offset, uint8_t *dst, uint64_t len, uint64_t *got, HurrayError *error);
+
+#endif

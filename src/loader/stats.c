@@ -1,0 +1,102 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "loader/load.h"
+
+void hry_stats_begin(HurrayLoader *loader) {
+    HurrayLoadStats none = HURRAY_LOAD_STATS_INIT;
+    loader->stats = none;
+    loader->path_count = 0;
+}
+
+/* The row of one source and target; NULL: no memory for another row, which a load does not fail for. */
+HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target) {
+    HurrayLoader *loader = load->loader;
+    const HryTarget *to = &loader->targets[target];
+    for (size_t p = loader->path_count; p-- > 0;) {
+        HryPath *path = &loader->paths[p];
+        if (path->stats.source_index == source && path->target == target) return path;
+    }
+    if (!hry_grow(&loader->allocator, (void **)&loader->paths, &loader->path_capacity, loader->path_count + 1, sizeof *loader->paths)) return NULL;
+    HryPath *path = &loader->paths[loader->path_count++];
+    memset(path, 0, sizeof *path);
+    path->target = target;
+    path->stats.struct_size = sizeof path->stats;
+    path->stats.source_index = source;
+    path->stats.io = to->kind == HRY_TARGET_MAPPED ? HURRAY_IO_MMAP : HURRAY_IO_THREADS;
+    path->stats.direct = HURRAY_OFF;
+    path->stats.device_index = to->device_index;
+    path->stats.device_tag = to->kind == HRY_TARGET_CUDA ? HURRAY_DEVICE_CUDA : HURRAY_DEVICE_CPU;
+    path->stats.numa_node = -1;
+    path->stats.threads = hry_work_threads(load->work) ? hry_work_threads(load->work) : 1;
+    path->stats.queue_depth = load->depth;
+    return path;
+}
+
+void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source, uint32_t lane) {
+    const HurrayLoaderOptions *o = &load->loader->options;
+    if (!o->trace) return;
+    HurrayTraceEvent event = {.struct_size = sizeof event,
+                              .stage = stage,
+                              .begin_ns = begin_ns,
+                              .end_ns = end_ns,
+                              .bytes = bytes,
+                              .tensor_index = tensor,
+                              .source_index = source,
+                              .lane = lane};
+    o->trace(o->ctx, &event);
+}
+
+/* Why a wish did not come true. */
+static void explain(const HryLoad *load, HryPath *path) {
+    const HurrayLoaderOptions *o = &load->loader->options;
+    const HryIo *io = &load->ios[path->stats.source_index];
+    if (io->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", io->reason);
+    else if (o->direct == HURRAY_ON && path->stats.direct != HURRAY_ON)
+        snprintf(path->reason, sizeof path->reason, "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
+    else if (o->io == HURRAY_IO_MMAP && path->stats.io != HURRAY_IO_MMAP)
+        snprintf(path->reason, sizeof path->reason, "%s", io->by_fd ? "a mapping cannot serve this target" : "only files opened by path can be mapped");
+}
+
+void hry_stats_end(HryLoad *load, uint64_t total_ns) {
+    HurrayLoader *loader = load->loader;
+    HurrayLoadStats *stats = &loader->stats;
+    uint64_t stages = load->read_ns + load->verify_ns + load->wait_ns;
+    for (size_t p = 0; p < loader->path_count && load->ios; p++) explain(load, &loader->paths[p]);
+    stats->path_count = (uint32_t)loader->path_count;
+    stats->tensors = load->progress.now.tensors_done;
+    stats->payload_bytes = load->progress.now.bytes_done;
+    stats->bytes_read = load->moved;
+    stats->bytes_copied = load->copied;
+    stats->bytes_in_place = load->in_place;
+    stats->bytes_verified = load->verified;
+    stats->ranges = load->ranges;
+    stats->peak_host = load->budget.peak;
+    stats->total_ns = total_ns;
+    stats->read_ns = load->read_ns;
+    stats->verify_ns = load->verify_ns;
+    stats->wait_ns = load->wait_ns;
+    stats->overlap_ns = stages > total_ns ? stages - total_ns : 0;
+}
+
+HurrayStatus hurray_loader_stats(const HurrayLoader *loader, HurrayLoadStats *out) {
+    if (!loader || !out) return HURRAY_ERR_NULL_POINTER;
+    HurrayStatus status = hry_loader_enter(loader);
+    if (status != HURRAY_OK) return status;
+    return hry_loader_leave(loader, hry_result_write(out, sizeof *out, &loader->stats, sizeof loader->stats));
+}
+
+HurrayStatus hurray_loader_path_stats(const HurrayLoader *loader, uint32_t i, HurrayPathStats *out) {
+    if (!loader || !out) return HURRAY_ERR_NULL_POINTER;
+    HurrayStatus status = hry_loader_enter(loader);
+    if (status != HURRAY_OK) return status;
+    if (i >= loader->path_count) {
+        status = hry_fail(&loader->self->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "path", HRY_NO_OFFSET, "path %u of %zu", i, loader->path_count);
+    } else {
+        HurrayPathStats stats = loader->paths[i].stats;
+        stats.reason = loader->paths[i].reason[0] ? loader->paths[i].reason : NULL;
+        status = hry_result_write(out, sizeof stats, &stats, sizeof stats);
+    }
+    return hry_loader_leave(loader, status);
+}
