@@ -4,63 +4,30 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "core/file_fetch.h"
 #include "driver/transport_call.h"
 
 #define BATCH_BYTES (UINT64_C(1) << 20)
 #define GAP_BYTES UINT64_C(4096) /* reading through so much costs less than another read */
 
-static bool add_buffers(const HryCatalogue *catalogue, const HryEntry *entry, const HurrayDescriptor *descriptor, uint64_t *end, uint64_t *sum) {
-    uint64_t at = entry->data_offset;
-    *sum = 0;
-    for (uint32_t k = 0; k < descriptor->buffer_count; k++) {
-        uint64_t size = descriptor->buffers[k].byte_size;
-        if (!hry_catalogue_buffer_offset(catalogue, entry, descriptor, k, &at) || !hry_add_u64(at, size, &at) || !hry_add_u64(*sum, size, sum))
-            return false;
-    }
-    *end = at;
-    return true;
-}
-
-/* What index and descriptor say about each other (docs/format.md 9.4), and the caller's limit. */
-static HurrayStatus check_entry(HurrayLoader *loader, const HryLoaderSource *source, const HryEntry *entry, const HurrayDescriptor *descriptor,
-                                HurrayError *error) {
-    const HryCatalogue *catalogue = source->model->catalogue;
-    uint64_t end = 0, sum = 0;
-    if (catalogue->format == HURRAY_FORMAT_HRRY) {
-        if (descriptor->buffer_count == 0) {
-            if (entry->data_length != 0)
-                return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "data_length", HRY_NO_OFFSET,
-                                "the index gives a composite head %llu bytes of data, expected 0", (unsigned long long)entry->data_length);
-        } else {
-            if (catalogue->data_buffer_alignment && entry->data_offset % catalogue->data_buffer_alignment)
-                return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "data_offset", entry->data_offset,
-                                "data_offset is not a multiple of the file's data_buffer_alignment %u", catalogue->data_buffer_alignment);
-            if (!add_buffers(catalogue, entry, descriptor, &end, &sum) || end - entry->data_offset != entry->data_length)
-                return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "data_length", entry->descriptor_offset,
-                                "the index gives %llu bytes of data, the descriptor's buffers need %llu",
-                                (unsigned long long)entry->data_length, (unsigned long long)(end - entry->data_offset));
-        }
-    } else {
-        for (uint32_t k = 0; k < descriptor->buffer_count; k++)
-            if (!hry_add_u64(sum, descriptor->buffers[k].byte_size, &sum))
-                return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "buffers", HRY_NO_OFFSET, "the buffers' sizes do not fit 64 bits together");
-    }
-    if (sum > loader->limits.max_tensor_bytes)
-        return hry_fail(error, HURRAY_ERR_LIMIT, "max_tensor_bytes", HRY_NO_OFFSET, "the tensor has %llu bytes, the limit is %llu; raise max_tensor_bytes",
-                        (unsigned long long)sum, (unsigned long long)loader->limits.max_tensor_bytes);
-    return HURRAY_OK;
+/* The caller's limit; everything else an index and a descriptor say about each other is checked where it is decoded. */
+static HurrayStatus check_size(const HurrayLoader *loader, const HurrayDescriptor *descriptor, HurrayError *error) {
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < descriptor->buffer_count; k++)
+        if (!hry_add_u64(sum, descriptor->buffers[k].byte_size, &sum))
+            return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "buffers", HRY_NO_OFFSET, "the buffers' sizes do not fit 64 bits together");
+    if (sum <= loader->limits.max_tensor_bytes) return HURRAY_OK;
+    return hry_fail(error, HURRAY_ERR_LIMIT, "max_tensor_bytes", HRY_NO_OFFSET, "the tensor has %llu bytes, the limit is %llu; raise max_tensor_bytes",
+                    (unsigned long long)sum, (unsigned long long)loader->limits.max_tensor_bytes);
 }
 
 static HurrayStatus decode_entry(HurrayLoader *loader, const HryLoaderSource *source, const HryEntry *entry, const uint8_t *bytes,
                                  HurrayDescriptor **out, HurrayError *error) {
+    const HryCatalogue *catalogue = source->model->catalogue;
+    HryFetchContext context = {.allocator = loader->allocator, .catalogue = catalogue};
     HurrayDescriptor *descriptor = NULL;
-    size_t used = 0;
-    HurrayStatus status = hry_descriptor_decode(bytes, entry->descriptor_length, entry->descriptor_offset, 0, &loader->allocator, &used,
-                                                &descriptor, error);
-    if (status == HURRAY_OK && used != entry->descriptor_length)
-        status = hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "descriptor_length", entry->descriptor_offset,
-                          "the index gives the descriptor %u bytes, it says itself that it has %zu", entry->descriptor_length, used);
-    if (status == HURRAY_OK) status = check_entry(loader, source, entry, descriptor, error);
+    HurrayStatus status = hry_fetch_decode(&context, (uint64_t)(entry - catalogue->entries), bytes, entry->descriptor_length, &descriptor, error);
+    if (status == HURRAY_OK) status = check_size(loader, descriptor, error);
     if (status != HURRAY_OK) {
         hry_descriptor_unref(descriptor);
         return status;
@@ -87,7 +54,7 @@ static HurrayStatus look_up(HurrayLoader *loader, uint64_t i, HurrayDescriptor *
     if (loader->descriptors && loader->descriptors[i]) {
         *out = loader->descriptors[i];
     } else if (entry->descriptor) {
-        HurrayStatus status = check_entry(loader, source, entry, entry->descriptor, error);
+        HurrayStatus status = check_size(loader, entry->descriptor, error);
         if (status != HURRAY_OK) return status;
         *out = entry->descriptor;
     } else if (entry->descriptor_length > loader->limits.max_descriptor_bytes) {
@@ -118,12 +85,6 @@ HurrayStatus hry_loader_describe(HurrayLoader *loader, uint64_t i, HurrayDescrip
     return status == HURRAY_OK ? status : hry_loader_blame(loader, i, error);
 }
 
-/* Is this failure about one tensor only (and not memory, transport or cancel, which would meet the others too)? */
-static bool spoils_one(HurrayStatus status) {
-    return status != HURRAY_ERR_NO_MEMORY && status != HURRAY_ERR_CANCELLED && status != HURRAY_ERR_INVALID_REPORT && status != HURRAY_ERR_TRANSPORT &&
-           status > -1000;
-}
-
 /* The next place from `at` on whose descriptor has to be read; end when there is none. */
 static HurrayStatus next_unknown(HurrayLoader *loader, uint64_t at, uint64_t end, const uint8_t *chosen, bool tolerant, uint64_t *out,
                                  HurrayError *error) {
@@ -131,7 +92,7 @@ static HurrayStatus next_unknown(HurrayLoader *loader, uint64_t at, uint64_t end
         HurrayDescriptor *known;
         if (chosen && !chosen[at]) continue;
         HurrayStatus status = look_up(loader, at, &known, error);
-        if (status != HURRAY_OK && !(tolerant && spoils_one(status))) return hry_loader_blame(loader, at, error);
+        if (status != HURRAY_OK && !(tolerant && hry_is_fault(status))) return hry_loader_blame(loader, at, error);
         if (status == HURRAY_OK && !known) break;
     }
     *out = at;
@@ -157,7 +118,7 @@ static bool join_batch(Batch *batch, const HryEntry *entry, uint64_t place) {
 static HurrayStatus read_alone(HurrayLoader *loader, uint64_t i, bool tolerant, HurrayError *error) {
     HurrayDescriptor *descriptor;
     HurrayStatus status = hry_loader_describe(loader, i, &descriptor, error);
-    return status != HURRAY_OK && tolerant && spoils_one(status) ? HURRAY_OK : status;
+    return status != HURRAY_OK && tolerant && hry_is_fault(status) ? HURRAY_OK : status;
 }
 
 static HurrayStatus read_batch(HurrayLoader *loader, const HryLoaderSource *source, const Batch *batch, const uint8_t *chosen, bool tolerant,
@@ -174,7 +135,7 @@ static HurrayStatus read_batch(HurrayLoader *loader, const HryLoaderSource *sour
         } else if (look_up(loader, i, &known, error) == HURRAY_OK && !known) {
             const HryEntry *entry = hry_loader_entry(loader, i, NULL);
             one = decode_entry(loader, source, entry, scratch + (entry->descriptor_offset - batch->offset), &loader->descriptors[i], error);
-            if (one != HURRAY_OK) one = tolerant && spoils_one(one) ? HURRAY_OK : hry_loader_blame(loader, i, error);
+            if (one != HURRAY_OK) one = tolerant && hry_is_fault(one) ? HURRAY_OK : hry_loader_blame(loader, i, error);
         }
         if (one != HURRAY_OK) return one;
     }

@@ -30,12 +30,6 @@ HurrayStatus hurray_loader_find(const HurrayLoader *loader, const void *name, si
     return hry_loader_leave(loader, status);
 }
 
-/* A failed read says nothing about the tensor; everything else is its fault, to be shown and not returned. */
-static bool is_fault(HurrayStatus status) {
-    return status != HURRAY_ERR_NO_MEMORY && status != HURRAY_ERR_TRANSPORT && status != HURRAY_ERR_INVALID_REPORT && status != HURRAY_ERR_CANCELLED &&
-           status > -1000;
-}
-
 HurrayStatus hry_loader_fill_info(HurrayLoader *loader, uint64_t i, HurrayTensorInfo *info, HurrayError *error) {
     HryLoaderSource *source;
     const HryEntry *entry = hry_loader_entry(loader, i, &source);
@@ -55,7 +49,7 @@ HurrayStatus hry_loader_fill_info(HurrayLoader *loader, uint64_t i, HurrayTensor
     status = hry_loader_describe(loader, i, &descriptor, &loader->fault);
     if (status == HURRAY_OK && hry_descriptor_is_head(descriptor)) status = hry_loader_check_family(loader, i, &loader->fault);
     if (status != HURRAY_OK) {
-        if (!is_fault(status)) {
+        if (!hry_is_fault(status)) {
             *error = loader->fault;
             return status;
         }

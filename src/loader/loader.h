@@ -169,4 +169,10 @@ static inline bool hry_loader_is_cancelled(const HurrayLoader *loader) {
 }
 HurrayStatus hry_fail_cancelled(HurrayError *error);
 
+/* Does the failure say something about the tensor? Not memory, a failed read or cancel, which say nothing about it. */
+static inline bool hry_is_fault(HurrayStatus status) {
+    return status != HURRAY_ERR_NO_MEMORY && status != HURRAY_ERR_CANCELLED && status != HURRAY_ERR_INVALID_REPORT && status != HURRAY_ERR_TRANSPORT &&
+           status > -1000;
+}
+
 #endif
