@@ -13,6 +13,7 @@
 #define COLD_READERS 8u                       /* what one drive wants in flight */
 #define ALONE_BYTES (UINT64_C(512) << 10)     /* less than this is read before a thread has started */
 #define WAIT_MS 50u
+#define MOST_DEPTH 1024u
 
 static uint32_t cores(void) {
     cpu_set_t set;
@@ -23,7 +24,7 @@ static uint32_t cores(void) {
 
 static uint32_t reader_count(const HryLoad *load) {
     uint32_t threads = load->loader->options.threads;
-    if (threads) return threads == 1 ? 0 : threads;
+    if (threads) return threads == 1 ? 0 : threads < 256 ? threads : 256;
     if (load->loader->prepared.payload_bytes < ALONE_BYTES) return 0;
     threads = cores() < MOST_THREADS ? cores() : MOST_THREADS;
     for (uint32_t s = 0; s < load->io_count; s++)
@@ -92,10 +93,8 @@ static HurrayStatus reserve(HryLoad *load, HurrayError *error) {
         for (uint32_t k = 0; status == HURRAY_OK && k < descriptor->buffer_count; k++) {
             const HurrayBufferHandle *handle = &descriptor->buffers[k];
             more.tag = way->placed ? way->device_tag : handle->device_tag;
-            uint64_t alignment = handle->alignment;
-            if (more.tag != HURRAY_DEVICE_CPU && alignment < loader->options.device_alignment) alignment = loader->options.device_alignment;
             if (handle->byte_size == 0) continue;
-            if (!hry_align_up(handle->byte_size, alignment, &more.bytes)) more.bytes = handle->byte_size;
+            if (!hry_align_up(handle->byte_size, hry_place_alignment(loader, more.tag, handle), &more.bytes)) more.bytes = handle->byte_size;
             status = count_coming(load, &list, &count, &capacity, &more, error);
         }
     }
@@ -203,17 +202,17 @@ static HurrayStatus begin(HryLoad *load, HurrayError *error) {
     hry_progress_begin(&load->progress, &loader->options, loader->prepared.payload_bytes, loader->prepared.count, hry_now_ns());
     status = hry_progress_tell(&load->progress, true, hry_now_ns(), error);
     if (status == HURRAY_OK) status = reserve(load, error);
-    if (status == HURRAY_OK) status = hry_work_new(&load->allocator, reader_count(load), &load->work, error);
-    if (status != HURRAY_OK) return status;
-    uint32_t threads = hry_work_threads(load->work);
+    uint32_t threads = reader_count(load);
     load->depth = loader->options.queue_depth ? loader->options.queue_depth : threads * 2;
     if (load->depth < 1 || threads == 0) load->depth = 1;
-    return HURRAY_OK;
+    if (load->depth > MOST_DEPTH) load->depth = MOST_DEPTH;
+    if (status == HURRAY_OK) status = hry_work_new(&load->allocator, threads, load->depth, &load->work, error);
+    return status;
 }
 
 static HurrayStatus load_selected(HurrayLoader *loader, HurrayTensorSet **out, HurrayError *error) {
     HryLoad load = {.loader = loader, .allocator = loader->allocator, .budget = hry_budget(loader->options.memory_cap)};
-    uint64_t begin_ns = hry_now_ns();
+    load.begin_ns = hry_now_ns();
     if (loader->unusable)
         return hry_fail(error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET, "a transport reported more bytes than it was offered; destroy this loader and mend the transport");
     hry_stats_begin(loader);
@@ -225,7 +224,7 @@ static HurrayStatus load_selected(HurrayLoader *loader, HurrayTensorSet **out, H
         else hry_progress_tell(&load.progress, true, hry_now_ns(), error);
         status = error->code;
     }
-    hry_stats_end(&load, hry_now_ns() - begin_ns);
+    hry_stats_end(&load, hry_now_ns() - load.begin_ns);
     hry_work_destroy(&load.work);
     hry_load_free_pools(&load);
     for (uint32_t s = 0; s < load.io_count; s++) hry_io_close(&load.ios[s]);

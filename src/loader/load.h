@@ -78,7 +78,7 @@ typedef struct HryLoad {
     HryItem *free_items;
     HryJob *free_jobs, *building;
     uint32_t jobs_out, depth;
-    uint64_t chunk;
+    uint64_t chunk, begin_ns;
     uint64_t read_ns, verify_ns, wait_ns, copied, in_place, verified, moved, ranges; /* sums for the statistics */
 } HryLoad;
 

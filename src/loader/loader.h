@@ -149,6 +149,11 @@ HurrayStatus hry_loader_check_composite(HurrayLoader *loader, uint64_t head, Hur
 /* ---- selection and placement (select.c, prepare.c) ---- */
 HurrayStatus hry_loader_prepare(HurrayLoader *loader, HurrayError *error);
 void hry_loader_forget_prepared(HurrayLoader *loader);
+/* What a destination will be asked for. */
+static inline uint64_t hry_place_alignment(const HurrayLoader *loader, uint8_t device_tag, const HurrayBufferHandle *handle) {
+    bool raised = device_tag != HURRAY_DEVICE_CPU && handle->alignment < loader->options.device_alignment;
+    return raised ? loader->options.device_alignment : handle->alignment;
+}
 
 /* ---- the rest ---- */
 HurrayStatus hry_loader_fill_info(HurrayLoader *loader, uint64_t i, HurrayTensorInfo *info, HurrayError *error); /* info.c */

@@ -283,9 +283,11 @@ HurrayStatus hurray_loader_plan(HurrayLoader *loader, uint8_t device_tag, int32_
         for (uint32_t k = 0; status == HURRAY_OK && k < descriptor->buffer_count; k++) {
             const HurrayBufferHandle *handle = &descriptor->buffers[k];
             uint8_t tag = way->placed ? way->device_tag : handle->device_tag;
+            uint64_t padded;
             bool here = tag == device_tag && (tag == HURRAY_DEVICE_CPU || device_index < 0 || way->device_index == device_index);
             if (!here || handle->byte_size == 0) continue;
-            *bytes += handle->byte_size;
+            if (!hry_align_up(handle->byte_size, hry_place_alignment(loader, tag, handle), &padded)) padded = handle->byte_size;
+            if (!hry_add_u64(*bytes, padded, bytes)) *bytes = UINT64_MAX;
             ++*buffers;
         }
     }

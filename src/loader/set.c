@@ -126,11 +126,11 @@ HurrayStatus hurray_tensor_set_take(HurrayTensorSet *set, uint64_t i, HurrayTens
     return status;
 }
 
-/* *end: one past the last place that belongs to the item at i. NOT_FOUND: members were not loaded, WRONG_STATE: some are gone. */
+/* *end: one past the last place that belongs to the head at i. NOT_FOUND: members were not loaded, WRONG_STATE: some are gone. */
 static HurrayStatus item_end(const HurrayTensorSet *set, uint64_t i, uint64_t *end) {
     *end = i + 1;
     if (!set->entries[i].tensor) return HURRAY_ERR_WRONG_STATE;
-    if (!set->entries[i].is_head) return HURRAY_OK;
+    if (!set->entries[i].is_head) return HURRAY_ERR_NOT_COMPOSITE;
     if (!set->entries[i].whole) return HURRAY_ERR_NOT_FOUND;
     for (; *end < set->count && set->entries[*end].parent != HURRAY_NONE && set->entries[*end].parent >= i; ++*end)
         if (!set->entries[*end].tensor) return HURRAY_ERR_WRONG_STATE;

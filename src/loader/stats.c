@@ -39,8 +39,8 @@ void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t e
     if (!o->trace) return;
     HurrayTraceEvent event = {.struct_size = sizeof event,
                               .stage = stage,
-                              .begin_ns = begin_ns,
-                              .end_ns = end_ns,
+                              .begin_ns = begin_ns - load->begin_ns,
+                              .end_ns = end_ns - load->begin_ns,
                               .bytes = bytes,
                               .tensor_index = tensor,
                               .source_index = source,

@@ -20,14 +20,13 @@ typedef struct Check {
     HurrayError *error;
     uint8_t *piece; /* PIECE_BYTES */
     uint64_t tensor; /* being looked at */
+    HurrayError first; /* finding */
 } Check;
 
-/* The caller goes on or not; without a callback the first finding is the answer. */
+/* The caller goes on or not. */
 static HurrayStatus tell(Check *check, const HurrayError *finding) {
-    if (!check->found) {
-        *check->error = *finding;
-        return finding->code;
-    }
+    if (check->first.code == HURRAY_OK) check->first = *finding;
+    if (!check->found) return HURRAY_OK;
     HurrayStatus status = check->found(check->ctx, finding);
     return status == HURRAY_OK ? status : hry_fail_callback(check->error, status, HURRAY_ERR_TRANSPORT, "found");
 }
@@ -223,21 +222,16 @@ static HurrayStatus check_padding(Check *check, uint32_t s) {
     return status == HURRAY_OK ? pass_part(&walk, size - sizeof trailer, sizeof trailer) : status;
 }
 
-static bool is_wanted(const HurrayLoader *loader, uint64_t i) { return !loader->selected || loader->selected[i]; }
-
 static HurrayStatus check_source(Check *check, uint32_t s) {
     HurrayLoader *loader = check->loader;
     HryLoaderSource *source = &loader->sources[s];
-    bool any = !loader->selected;
     HurrayStatus status = hry_loader_know_family(loader, source, check->error);
-    if (status == HURRAY_OK) status = hry_loader_describe_many(loader, source->first, source->count, loader->selected, true, check->error);
+    if (status == HURRAY_OK) status = hry_loader_describe_many(loader, source->first, source->count, NULL, true, check->error);
     for (uint64_t i = source->first; status == HURRAY_OK && i < source->first + source->count; i++) {
-        if (!is_wanted(loader, i)) continue;
-        any = true;
         status = look_for_cancel(check);
         if (status == HURRAY_OK) status = check_tensor(check, i);
     }
-    return status == HURRAY_OK && any && (check->what & HURRAY_CHECK_PADDING) ? check_padding(check, s) : status;
+    return status == HURRAY_OK && (check->what & HURRAY_CHECK_PADDING) ? check_padding(check, s) : status;
 }
 
 static HurrayStatus verify(HurrayLoader *loader, Check *check) {
@@ -249,12 +243,16 @@ static HurrayStatus verify(HurrayLoader *loader, Check *check) {
     for (uint32_t s = 0; status == HURRAY_OK && s < loader->source_count; s++) status = check_source(check, s);
     hry_free(&loader->allocator, check->piece, PIECE_BYTES);
     hry_loader_close_reading(loader);
+    if (status == HURRAY_OK && check->first.code != HURRAY_OK) {
+        *check->error = check->first;
+        status = check->first.code;
+    }
     return status;
 }
 
 HurrayStatus hurray_loader_verify(HurrayLoader *loader, uint32_t what, HurrayStatus (*found)(void *ctx, const HurrayError *finding), void *ctx) {
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
-    Check check = {.loader = loader, .what = what, .found = found, .ctx = ctx, .error = &loader->handle.error};
+    Check check = {.first = {.code = HURRAY_OK}, .loader = loader, .what = what, .found = found, .ctx = ctx, .error = &loader->handle.error};
     return hry_loader_leave(loader, verify(loader, &check));
 }

@@ -24,8 +24,9 @@ typedef struct HryJob {
 
 typedef struct HryWork HryWork;
 
-/* threads: worker threads to start; those the system refuses are done without. 0 (or none started): jobs run inside hry_work_wait. */
-HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, HryWork **out, HurrayError *error);
+/* threads: worker threads to start; those the system refuses are done without. 0 (or none started): jobs run inside submit. depth: jobs
+ * that are out at most. */
+HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, uint32_t depth, HryWork **out, HurrayError *error);
 uint32_t hry_work_threads(const HryWork *work); /* 0: the caller's only */
 void hry_work_submit(HryWork *work, HryJob *job);
 /* One that is done, or NULL. */

@@ -1,0 +1,316 @@
+#include "loader/loader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/composites.h"
+#include "support/fail_alloc.h"
+#include "support/models.h"
+#include "support/script_transport.h"
+
+static const ModelTensor three[] = {{"a.weight", 5000, 1}, {"a.bias", 16, 2}, {"b.weight", 70000, 3}};
+
+static HurrayLoader *open_script(ScriptTransport *script, const HurrayLoaderOptions *options) {
+    HurrayTransport transport = script_transport(script);
+    HurraySource source = {.transport = &transport, .label = "model", .label_len = 5};
+    HurrayLoader *loader = NULL;
+    HurrayError error = HURRAY_ERROR_INIT;
+    HurrayStatus status = hurray_loader_open_sources(&source, 1, options, &loader, &error);
+    if (status != HURRAY_OK) print_error("open: %d %s\n", status, error.message);
+    assert_int_equal(status, HURRAY_OK);
+    return loader;
+}
+
+static HurrayLoader *open_bytes(ScriptTransport *script, ModelBytes *bytes, const HurrayLoaderOptions *options) {
+    script_source(script, bytes->bytes, bytes->len);
+    script->flags = HURRAY_TRANSPORT_CONCURRENT;
+    return open_script(script, options);
+}
+
+static void check_set(HurrayTensorSet *set, const ModelTensor *tensors, size_t count) {
+    uint64_t n = 0;
+    assert_int_equal(hurray_tensor_set_count(set, &n), HURRAY_OK);
+    assert_int_equal(n, count);
+    for (size_t t = 0; t < count; t++) {
+        const uint8_t *name = NULL;
+        size_t len = 0;
+        HurrayTensor *tensor = NULL;
+        uint64_t at = 99;
+        assert_int_equal(hurray_tensor_set_name(set, t, &name, &len), HURRAY_OK);
+        assert_int_equal(len, strlen(tensors[t].name));
+        assert_memory_equal(name, tensors[t].name, len);
+        assert_int_equal(hurray_tensor_set_find(set, name, len, &at), HURRAY_OK);
+        assert_int_equal(at, t);
+        assert_int_equal(hurray_tensor_set_get(set, t, &tensor), HURRAY_OK);
+        assert_true(model_tensor_is(tensor, tensors[t].size, tensors[t].seed));
+    }
+}
+
+static void load_and_check(ModelBytes *bytes, const ModelTensor *tensors, size_t count, const HurrayLoaderOptions *options) {
+    ScriptTransport script;
+    HurrayTensorSet *set = NULL;
+    HurrayLoader *loader = open_bytes(&script, bytes, options);
+    HurrayStatus status = hurray_loader_load(loader, &set);
+    if (status != HURRAY_OK) print_error("load: %d %s\n", status, hurray_loader_last_error(loader)->message);
+    assert_int_equal(status, HURRAY_OK);
+    hurray_loader_destroy(&loader);
+    assert_int_equal(script.releases, 1);
+    script_free(&script);
+    check_set(set, tensors, count);
+    hurray_tensor_set_destroy(&set);
+    assert_null(set);
+}
+
+static void everything_is_loaded_in_file_order_from_hrry_and_safetensors(void **state) {
+    (void)state;
+    ModelBytes hrry = model_hrry(three, 3, 0), foreign = model_safetensors(three, 3);
+    for (uint32_t threads = 0; threads < 4; threads++) {
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        options.threads = threads;
+        options.chunk_bytes = 4096;
+        load_and_check(&hrry, three, 3, &options);
+        load_and_check(&foreign, three, 3, &options);
+    }
+    load_and_check(&hrry, three, 3, NULL);
+    model_free(&hrry);
+    model_free(&foreign);
+}
+
+static void files_are_loaded_by_path_with_every_way_of_reading(void **state) {
+    (void)state;
+    ModelTensor big[4] = {{"one", 300000, 4}, {"two", 3, 5}, {"three", 0, 6}, {"four", 1234567, 7}};
+    ModelBytes models[2] = {model_hrry(big, 4, 0), model_safetensors(big, 4)};
+    for (int m = 0; m < 2; m++) {
+        const char *path = model_save(&models[m], "loader-model");
+        for (uint32_t io = 0; io < 4; io++)
+            for (uint32_t direct = 0; direct < 3; direct++)
+                for (uint32_t flags = 0; flags < 4; flags += 2) {
+                    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+                    HurrayLoader *loader = NULL;
+                    HurrayTensorSet *set = NULL;
+                    HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+                    options.io = io;
+                    options.direct = direct;
+                    options.flags = flags;
+                    options.threads = 3;
+                    options.chunk_bytes = 65536;
+                    options.verify_data = HURRAY_VERIFY_STORED;
+                    assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+                    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+                    assert_int_equal(hurray_loader_stats(loader, &stats), HURRAY_OK);
+                    assert_int_equal(stats.tensors, 4);
+                    assert_int_equal(stats.payload_bytes, 300000 + 3 + 1234567);
+                    if (m == 0) assert_int_equal(stats.bytes_verified, stats.payload_bytes);
+                    assert_true(stats.path_count >= 1);
+                    HurrayPathStats row = HURRAY_PATH_STATS_INIT;
+                    assert_int_equal(hurray_loader_path_stats(loader, 0, &row), HURRAY_OK);
+                    assert_int_equal(hurray_loader_path_stats(loader, stats.path_count, &row), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+                    hurray_loader_destroy(&loader);
+                    check_set(set, big, 4);
+                    hurray_tensor_set_destroy(&set);
+                }
+        unlink(path);
+        model_free(&models[m]);
+    }
+}
+
+static void what_is_there_is_told_before_anything_is_loaded(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 3, 0);
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL);
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    HurraySourceInfo source = HURRAY_SOURCE_INFO_INIT;
+    HurrayKvEntry kv;
+    uint64_t n = 0, at = 0;
+    uint32_t sources = 0;
+    assert_int_equal(hurray_loader_tensor_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(hurray_loader_find(loader, "b.weight", 8, &at), HURRAY_OK);
+    assert_int_equal(at, 2);
+    assert_int_equal(hurray_loader_find(loader, "c", 1, &at), HURRAY_ERR_NOT_FOUND);
+    assert_non_null(strstr(hurray_loader_last_error(loader)->message, "\"c\""));
+    assert_int_equal(hurray_loader_tensor_info(loader, 2, &info), HURRAY_OK);
+    assert_int_equal(hurray_loader_last_error(loader)->code, HURRAY_OK);
+    assert_int_equal(info.index, 2);
+    assert_int_equal(info.parent, HURRAY_NONE);
+    assert_int_equal(info.buffer_count, 1);
+    assert_int_equal(info.buffer_offsets[0], info.data_offset);
+    assert_int_equal(info.data_length, 70000);
+    assert_null(info.fault);
+    assert_int_equal(hurray_loader_tensor_info(loader, 3, &info), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_loader_kv_find(loader, "made", 4, &kv), HURRAY_OK);
+    assert_int_equal(kv.value.data_len, 4);
+    assert_int_equal(hurray_loader_kv_find(loader, "nope", 4, &kv), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_kv_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(hurray_loader_kv_entry(loader, 0, &kv), HURRAY_OK);
+    assert_int_equal(hurray_loader_kv_entry(loader, 2, &kv), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_loader_source_count(loader, &sources), HURRAY_OK);
+    assert_int_equal(sources, 1);
+    assert_int_equal(hurray_loader_source_info(loader, 0, &source), HURRAY_OK);
+    assert_int_equal(source.format, HURRAY_FORMAT_HRRY);
+    assert_int_equal(source.byte_size, bytes.len);
+    assert_memory_equal(source.label, "model", 5);
+    assert_int_equal(hurray_loader_source_info(loader, 1, &source), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    const HurrayError *note = NULL;
+    assert_int_equal(hurray_loader_note_count(loader, &n), HURRAY_OK);
+    assert_int_equal(hurray_loader_note(loader, n, &note), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void only_what_is_selected_is_loaded(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 3, 0);
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL);
+    HurrayTensorSet *set = NULL;
+    uint64_t planned = 0, buffers = 0;
+    assert_int_equal(hurray_loader_select_glob(loader, "*.weight", 8), HURRAY_OK);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    ModelTensor weights[] = {three[0], three[2]};
+    check_set(set, weights, 2);
+    hurray_tensor_set_destroy(&set);
+    assert_int_equal(hurray_loader_select_name(loader, "nobody", 6), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_select_glob(loader, "x*", 2), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_select_glob(loader, "[a", 2), HURRAY_ERR_INVALID_ARGUMENT);
+    assert_int_equal(hurray_loader_select_index(loader, 3), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_loader_select_clear(loader), HURRAY_OK);
+    assert_int_equal(hurray_loader_select_name(loader, "nobody", 6), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_plan(loader, HURRAY_DEVICE_CPU, 0, &planned, &buffers), HURRAY_OK);
+    assert_int_equal(buffers, 3); /* a name that is not there leaves "everything" as it is */
+    assert_int_equal(hurray_loader_select_index(loader, 1), HURRAY_OK);
+    assert_int_equal(hurray_loader_plan(loader, HURRAY_DEVICE_CPU, 0, &planned, &buffers), HURRAY_OK);
+    assert_int_equal(buffers, 1);
+    assert_int_equal(planned, 64);
+    assert_int_equal(hurray_loader_plan(loader, HURRAY_DEVICE_CUDA, 0, &planned, &buffers), HURRAY_OK);
+    assert_int_equal(planned, 0);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    check_set(set, &three[1], 1);
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void any_piece_of_a_buffer_can_be_read(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 3, 0);
+    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+    options.verify_data = HURRAY_VERIFY_REQUIRED;
+    HurrayLoader *loader = open_bytes(&script, &bytes, &options);
+    uint8_t got[5000], expected[5000];
+    model_fill(expected, 3, 61000, 5000);
+    assert_int_equal(hurray_loader_read_bytes(loader, 2, 0, 61000, got, 5000), HURRAY_OK);
+    assert_memory_equal(got, expected, 5000);
+    assert_int_equal(hurray_loader_read_bytes(loader, 2, 0, 70000, got, 0), HURRAY_OK);
+    assert_int_equal(hurray_loader_read_bytes(loader, 2, 0, 69999, got, 2), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_loader_read_bytes(loader, 2, 1, 0, got, 1), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_loader_read_bytes(loader, 3, 0, 0, got, 1), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    for (uint64_t at = 0; at < 5000; at += 1000) assert_int_equal(hurray_loader_read_bytes(loader, 0, 0, at, got, 1000), HURRAY_OK);
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    assert_int_equal(hurray_loader_tensor_info(loader, 0, &info), HURRAY_OK);
+    script.bytes[info.data_offset + 4321] ^= 4;
+    for (uint64_t at = 0; at < 5000; at += 1000)
+        assert_int_equal(hurray_loader_read_bytes(loader, 0, 0, at, got, 1000), at == 4000 ? HURRAY_ERR_CHECKSUM : HURRAY_OK);
+    assert_string_equal(hurray_loader_last_error(loader)->tensor, "a.weight");
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void several_sources_are_one_model(void **state) {
+    (void)state;
+    static const ModelTensor more[] = {{"c", 100, 9}};
+    ModelBytes models[2] = {model_hrry(three, 3, 0), model_safetensors(more, 1)};
+    ScriptTransport scripts[2];
+    HurrayTransport transports[2];
+    HurraySource sources[2] = {{0}};
+    HurrayLoader *loader = NULL;
+    HurrayTensorSet *set = NULL;
+    HurrayError error = HURRAY_ERROR_INIT;
+    HurrayKvEntry kv;
+    uint64_t at = 0, n = 9;
+    for (int s = 0; s < 2; s++) {
+        script_source(&scripts[s], models[s].bytes, models[s].len);
+        transports[s] = script_transport(&scripts[s]);
+        sources[s].transport = &transports[s];
+        sources[s].label = s ? "second" : "first";
+        sources[s].label_len = strlen(sources[s].label);
+    }
+    assert_int_equal(hurray_loader_open_sources(sources, 2, NULL, &loader, &error), HURRAY_OK);
+    assert_int_equal(hurray_loader_find(loader, "c", 1, &at), HURRAY_OK);
+    assert_int_equal(at, 3);
+    assert_int_equal(hurray_loader_kv_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 1); /* the same key and value twice; sums belong to one file */
+    assert_int_equal(hurray_loader_kv_find(loader, "made", 4, &kv), HURRAY_OK);
+    assert_int_equal(hurray_loader_note_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    ModelTensor all[] = {three[0], three[1], three[2], more[0]};
+    check_set(set, all, 4);
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&loader);
+    assert_int_equal(scripts[1].releases, 1);
+    sources[1] = sources[0];
+    script_reset(&scripts[0]);
+    assert_int_equal(hurray_loader_open_sources(sources, 2, NULL, &loader, &error), HURRAY_ERR_DUPLICATE_NAME);
+    assert_string_equal(error.tensor, "a.weight");
+    assert_int_equal(scripts[0].releases, 0); /* on failure they stay with the caller */
+    for (int s = 0; s < 2; s++) {
+        script_free(&scripts[s]);
+        model_free(&models[s]);
+    }
+}
+
+static void a_spoiled_tensor_is_listed_and_fails_only_what_wants_it(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 3, 0);
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL);
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    HurrayTensorSet *set = NULL;
+    assert_int_equal(hurray_loader_tensor_info(loader, 1, &info), HURRAY_OK);
+    uint64_t at = info.descriptor_offset;
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    bytes.bytes[at + 14] = 0x47; /* no element type */
+    loader = open_bytes(&script, &bytes, NULL);
+    assert_int_equal(hurray_loader_tensor_info(loader, 1, &info), HURRAY_OK);
+    assert_non_null(info.fault);
+    assert_int_equal(info.fault->code, HURRAY_ERR_INVALID_TYPE);
+    assert_string_equal(info.fault->tensor, "a.bias");
+    assert_null(info.descriptor);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_ERR_INVALID_TYPE);
+    assert_string_equal(hurray_loader_last_error(loader)->tensor, "a.bias");
+    assert_int_equal(hurray_loader_last_error(loader)->tensor_index, 1);
+    assert_null(set);
+    assert_int_equal(hurray_loader_select_glob(loader, "*.weight", 8), HURRAY_OK);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_loaded_in_file_order_from_hrry_and_safetensors),
+        cmocka_unit_test(files_are_loaded_by_path_with_every_way_of_reading),
+        cmocka_unit_test(what_is_there_is_told_before_anything_is_loaded),
+        cmocka_unit_test(only_what_is_selected_is_loaded),
+        cmocka_unit_test(any_piece_of_a_buffer_can_be_read),
+        cmocka_unit_test(several_sources_are_one_model),
+        cmocka_unit_test(a_spoiled_tensor_is_listed_and_fails_only_what_wants_it),
+    };
+    return cmocka_run_group_tests_name("loader/loader", tests, NULL, NULL);
+}
