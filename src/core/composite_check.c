@@ -107,7 +107,7 @@ HurrayStatus hry_composite_check_begin(HryCompositeCheck *check, const HurrayDes
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "layout.member_count", HRY_NO_OFFSET,
                         "the overlay has no members; it needs at least its base");
     if (!hry_cover_init(&check->cover, head->shape, head->rank, allocator))
-        return hry_fail_memory(error, "a composite head", (2 * (uint64_t)head->rank + 1) * sizeof(uint64_t));
+        return hry_fail_memory(error, "a composite head", (5 * (uint64_t)head->rank + 1) * sizeof(uint64_t));
     if (check->rule != HURRAY_RULE_PARTITION || check->promised != 0) return HURRAY_OK;
     HurrayStatus status = test_cover(check, error);
     if (status != HURRAY_OK) hry_composite_check_clear(check);

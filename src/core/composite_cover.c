@@ -30,10 +30,19 @@ static uint64_t mul_mod(uint64_t a, uint64_t b) {
     return reduce((uint64_t)(product & PRIME) + (uint64_t)(product >> 61));
 }
 
+static const uint64_t *shape_of(const HryCover *cover) { return cover->head + cover->rank; }
+static uint64_t *keys_of(const HryCover *cover) { return cover->head + 2 * (size_t)cover->rank; }
+
 /* r(k, x): nobody who made the input knows the seed. */
+static uint64_t make_weight(const HryCover *cover, uint32_t k, uint64_t x) {
+    return reduce(mix(mix(x ^ keys_of(cover)[k]) + cover->seed));
+}
+
+/* The same; the two edges of the head, which most boxes touch, are known already. */
 static uint64_t weight(const HryCover *cover, uint32_t k, uint64_t x) {
-    uint64_t h = mix(x ^ mix(cover->seed[0] + (k + 1) * GOLDEN));
-    return reduce(mix(h + cover->seed[1]));
+    const uint64_t *edges = keys_of(cover) + cover->rank;
+    if (x == 0) return edges[k];
+    return x == shape_of(cover)[k] ? edges[cover->rank + k] : make_weight(cover, k, x);
 }
 
 /* The product of a box clipped to [lo, hi): 0 when nothing is left. */
@@ -47,7 +56,7 @@ static uint64_t product(const HryCover *cover, HryBox box, const uint64_t *lo, c
     return result;
 }
 
-static HryBox head_box(const HryCover *cover) { return (HryBox){cover->head, cover->head + cover->rank}; }
+static HryBox head_box(const HryCover *cover) { return (HryBox){cover->head, shape_of(cover)}; }
 
 HryBox hry_cover_box(const HryCover *cover, size_t i) {
     const uint64_t *at = cover->boxes + i * 2 * cover->rank;
@@ -59,20 +68,28 @@ static uint64_t whole_product(const HryCover *cover, HryBox box) {
     return product(cover, box, head.start, head.end);
 }
 
+/* One more than needed, so that rank 0 has memory too and no pointer is NULL. */
+static size_t head_entries(uint32_t rank) { return 5 * (size_t)rank + 1; }
+
 bool hry_cover_init(HryCover *cover, const uint64_t *shape, uint32_t rank, const HurrayAllocator *allocator) {
     memset(cover, 0, sizeof *cover);
     cover->allocator = *allocator;
     cover->rank = rank;
-    if (getrandom(cover->seed, sizeof cover->seed, GRND_NONBLOCK) != (ssize_t)sizeof cover->seed) {
-        cover->seed[0] = mix((uint64_t)(uintptr_t)cover ^ (uint64_t)time(NULL) * GOLDEN);
-        cover->seed[1] = mix(cover->seed[0] + (uint64_t)clock());
+    uint64_t seed[2];
+    if (getrandom(seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
+        seed[0] = mix((uint64_t)(uintptr_t)cover ^ (uint64_t)time(NULL) * GOLDEN);
+        seed[1] = mix(seed[0] + (uint64_t)clock());
     }
-    /* One entry more than needed, so that rank 0 has memory too and no pointer is NULL. */
-    cover->head = hry_alloc_array(allocator, 2 * (size_t)rank + 1, sizeof *cover->head);
+    cover->seed = seed[0];
+    cover->head = hry_alloc_array(allocator, head_entries(rank), sizeof *cover->head);
     if (!cover->head) return false;
     for (uint32_t k = 0; k < rank; k++) {
         cover->head[rank + k] = shape[k];
         if (shape[k] == 0) cover->empty = true;
+        uint64_t *key = keys_of(cover) + k;
+        key[0] = mix(seed[1] + (k + 1) * GOLDEN);
+        key[rank] = make_weight(cover, k, 0);
+        key[2 * (size_t)rank] = make_weight(cover, k, shape[k]);
     }
     cover->target = whole_product(cover, head_box(cover));
     return true;
@@ -80,7 +97,7 @@ bool hry_cover_init(HryCover *cover, const uint64_t *shape, uint32_t rank, const
 
 void hry_cover_clear(HryCover *cover) {
     if (!cover->head) return;
-    hry_free_array(&cover->allocator, cover->head, 2 * (size_t)cover->rank + 1, sizeof *cover->head);
+    hry_free_array(&cover->allocator, cover->head, head_entries(cover->rank), sizeof *cover->head);
     hry_free_array(&cover->allocator, cover->boxes, cover->capacity, sizeof *cover->boxes);
     memset(cover, 0, sizeof *cover);
 }
@@ -164,7 +181,7 @@ HryCoverFault hry_cover_locate(const HryCover *cover, uint64_t *start, uint64_t 
     if (!list) return HRY_COVER_UNKNOWN;
     for (size_t i = 0; i < cover->count; i++) list[i] = i;
     size_t count = keep_meeting(cover, list, cover->count, start, end);
-    uint64_t random = cover->seed[0], work = 0, cut = 0;
+    uint64_t random = cover->seed, work = 0, cut = 0;
     uint32_t axis = 0;
     HryCoverFault fault = HRY_COVER_UNKNOWN;
     for (;;) {

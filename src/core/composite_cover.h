@@ -16,9 +16,9 @@ typedef struct HryBox {
 
 typedef struct HryCover {
     HurrayAllocator allocator;
-    uint64_t seed[2];
+    uint64_t seed;
     uint64_t target, sum;
-    uint64_t *head;  /* 2 x rank: zeros, then the shape */
+    uint64_t *head;  /* 5 x rank: zeros, the shape; a key of each dimension, then r(k, 0) and r(k, shape_k) */
     uint64_t *boxes; /* 2 x rank each: start, end; in the order they came, empty ones too */
     size_t capacity, count;
     uint32_t rank;
