@@ -124,7 +124,7 @@ void file_table_open(const uint8_t *bytes, size_t len, FileTable *table) {
     assert_int_equal(hry_container_check_index_sum(&table->header, &table->trailer, index, &error), HURRAY_OK);
     assert_int_equal(hry_index_open(&reader, index, (size_t)table->trailer.index_length, table->trailer.index_offset, 0, &error), HURRAY_OK);
     table->count = reader.count;
-    assert_true(reader.count <= 64);
+    assert_true(reader.count <= FILE_TABLE_ROWS);
     for (uint64_t i = 0; i < reader.count; i++) assert_int_equal(hry_index_next(&reader, &table->rows[i], &error), HURRAY_OK);
     assert_int_equal(hry_index_close(&reader, &error), HURRAY_OK);
     if (table->trailer.kv_offset)

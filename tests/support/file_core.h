@@ -10,6 +10,8 @@
 #include "format/kv.h"
 #include "support/write_scenario.h"
 
+#define FILE_TABLE_ROWS 256u
+
 /* Item 0 is the header, the last one the footer. */
 #define FILE_ITEMS (SCENARIO_ITEMS + 2)
 
@@ -23,7 +25,7 @@ typedef struct FileSink {
 } FileSink;
 
 typedef struct FileTable {
-    HryIndexRow rows[64];
+    HryIndexRow rows[FILE_TABLE_ROWS];
     uint64_t count;
     HryHeader header;
     HryTrailer trailer;
