@@ -115,9 +115,8 @@ HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor,
                         "a composite's head has no buffers; take the dense view of the whole item");
     for (uint32_t i = 0; i < descriptor->buffer_count; i++)
         if (buffers[i].size < descriptor->buffers[i].byte_size || (buffers[i].size && !buffers[i].data)) {
-            hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "byte_size", HRY_NO_OFFSET,
-                     "buffer %u has %llu bytes, its descriptor says %llu", i, (unsigned long long)(buffers[i].data ? buffers[i].size : 0),
-                     (unsigned long long)descriptor->buffers[i].byte_size);
+            hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "byte_size", HRY_NO_OFFSET, "buffer %u has %llu bytes, its descriptor says %llu",
+                     i, (unsigned long long)(buffers[i].data ? buffers[i].size : 0), (unsigned long long)descriptor->buffers[i].byte_size);
             error->buffer_index = i;
             return HURRAY_ERR_INVALID_ARGUMENT;
         }
@@ -157,8 +156,7 @@ HurrayStatus hry_dense_run(const HryDense *dense, const uint64_t *index, uint64_
     return status;
 }
 
-HurrayStatus hry_dense_convert(const HryDense *dense, const uint64_t *index, uint64_t slot, int64_t o, uint8_t *dst,
-                               HurrayError *error) {
+HurrayStatus hry_dense_convert(const HryDense *dense, const uint64_t *index, uint64_t slot, int64_t o, uint8_t *dst, HurrayError *error) {
     const uint8_t *base = dense->buffers[0].data + dense->descriptor->byte_offset;
     uint8_t code[16];
     float value;
@@ -219,9 +217,9 @@ HurrayStatus hry_dense_element(const HryDense *dense, const uint64_t *index, voi
 
 HurrayStatus hry_dense_stretch(const HryDense *dense, uint64_t first, uint64_t count, void *dst, HurrayError *error) {
     if (!hry_range_inside(first, count, dense->elements))
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "count", HRY_NO_OFFSET, "elements %llu to %llu + %llu were asked for, there are %llu",
-                        (unsigned long long)first, (unsigned long long)first, (unsigned long long)count,
-                        (unsigned long long)dense->elements);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "count", HRY_NO_OFFSET,
+                        "elements %llu to %llu + %llu were asked for, there are %llu", (unsigned long long)first, (unsigned long long)first,
+                        (unsigned long long)count, (unsigned long long)dense->elements);
     if (count == 0) return HURRAY_OK;
     if (!dense->decodes) return hry_dense_fill(dense, first, count, dst, error);
     HryRounding rounding;

@@ -21,11 +21,11 @@ HurrayStatus hry_dense_plan(const HurrayDescriptor *descriptor, uint8_t type, ui
 typedef struct HryDense {
     const HurrayDescriptor *descriptor;
     const HryBytes *buffers;
-    HryForm form;              /* of the stored elements */
-    bool decodes;              /* float32 comes out, and is not what is stored */
-    uint32_t bits;             /* of an element that comes out */
+    HryForm form;  /* of the stored elements */
+    bool decodes;  /* float32 comes out, and is not what is stored */
+    uint32_t bits; /* of an element that comes out */
     uint64_t elements;
-    const HryGgmlType *ggml;   /* block layout, else NULL */
+    const HryGgmlType *ggml; /* block layout, else NULL */
     bool dequantizes;
     HryDequant dequant;
     float table[256];
@@ -33,8 +33,7 @@ typedef struct HryDense {
 
 /* buffers: descriptor->buffer_count of them, borrowed as is the descriptor. A buffer below its declared size is INVALID_ARGUMENT. Not
  * for composite heads. */
-HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor, const HryBytes *buffers, uint8_t type,
-                            HurrayError *error);
+HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor, const HryBytes *buffers, uint8_t type, HurrayError *error);
 
 /* Elements first .. first + count - 1 into dst, element `first` at its beginning: packed, unused bits of the last byte (group) 0.
  * So stretches of a multiple of 8 elements join to the whole. Sparse tensors walk all their entries for each stretch: take large

@@ -16,8 +16,7 @@ HurrayStatus hry_dense_decode(const HryDense *dense, const uint64_t *index, uint
                               float *values, HurrayError *error);
 
 /* The element at offset o of buffer 0, which belongs to index, as what comes out. */
-HurrayStatus hry_dense_convert(const HryDense *dense, const uint64_t *index, uint64_t slot, int64_t o, uint8_t *dst,
-                               HurrayError *error);
+HurrayStatus hry_dense_convert(const HryDense *dense, const uint64_t *index, uint64_t slot, int64_t o, uint8_t *dst, HurrayError *error);
 
 HurrayStatus hry_dense_bad_value(uint64_t element, uint8_t code, HurrayError *error);
 

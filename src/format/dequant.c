@@ -159,8 +159,7 @@ static bool apply_channels(const HryDequant *dequant, uint64_t p, size_t count, 
         beyond |= (zero > EXACT_INTEGER) | (zero < -EXACT_INTEGER);
     }
     if (beyond) return false;
-    for (size_t i = 0; i < count; i++)
-        values[i] = hry_load_f32(scales + 4 * i) * (values[i] - (float)(int32_t)hry_load_u32(zeros + 4 * i));
+    for (size_t i = 0; i < count; i++) values[i] = hry_load_f32(scales + 4 * i) * (values[i] - (float)(int32_t)hry_load_u32(zeros + 4 * i));
     return true;
 }
 

@@ -13,13 +13,13 @@
 /* Which parameter belongs to an element, and how it is stored. */
 typedef struct HryDequant {
     const HurrayDescriptor *descriptor;
-    HryForm form;              /* of the storage type */
+    HryForm form;               /* of the storage type */
     uint8_t scheme, scale_type; /* scale_type: a float type, or e8m0 */
     uint32_t axis;
-    uint64_t block_size, blocks; /* per block: blocks along the axis */
-    uint64_t count;            /* parameters */
+    uint64_t block_size, blocks;   /* per block: blocks along the axis */
+    uint64_t count;                /* parameters */
     const uint8_t *scales, *zeros; /* zeros NULL: all 0 */
-    bool by_slot;              /* one parameter per page slot (block-paged) */
+    bool by_slot;                  /* one parameter per page slot (block-paged) */
 } HryDequant;
 
 /* How many parameters of each kind the section describes; false: a scheme without meaning for this layout (block-paged with scheme 4

@@ -228,18 +228,19 @@ typedef struct TypeRow {
     void (*decode)(const uint8_t *block, float *dst);
 } TypeRow;
 
-#define ROW(number, name, elements, bytes, decode) {{number, name, elements, bytes, (decode) != NULL}, decode}
+#define ROW(number, name, elements, bytes, decode)                                                                                         \
+    { {number, name, elements, bytes, (decode) != NULL}, decode }
 
 static const TypeRow rows[] = {
-    ROW(2, "Q4_0", 32, 18, decode_q4_0),       ROW(3, "Q4_1", 32, 20, decode_q4_1),       ROW(6, "Q5_0", 32, 22, decode_q5_0),
-    ROW(7, "Q5_1", 32, 24, decode_q5_1),       ROW(8, "Q8_0", 32, 34, decode_q8_0),       ROW(9, "Q8_1", 32, 36, decode_q8_1),
-    ROW(10, "Q2_K", 256, 84, decode_q2_k),     ROW(11, "Q3_K", 256, 110, decode_q3_k),    ROW(12, "Q4_K", 256, 144, decode_q4_k),
-    ROW(13, "Q5_K", 256, 176, decode_q5_k),    ROW(14, "Q6_K", 256, 210, decode_q6_k),    ROW(15, "Q8_K", 256, 292, decode_q8_k),
-    ROW(16, "IQ2_XXS", 256, 66, NULL),         ROW(17, "IQ2_XS", 256, 74, NULL),          ROW(18, "IQ3_XXS", 256, 98, NULL),
-    ROW(19, "IQ1_S", 256, 50, NULL),           ROW(20, "IQ4_NL", 32, 18, decode_iq4_nl),  ROW(21, "IQ3_S", 256, 110, NULL),
-    ROW(22, "IQ2_S", 256, 82, NULL),           ROW(23, "IQ4_XS", 256, 136, decode_iq4_xs), ROW(29, "IQ1_M", 256, 56, NULL),
-    ROW(34, "TQ1_0", 256, 54, decode_tq1_0),   ROW(35, "TQ2_0", 256, 66, decode_tq2_0),   ROW(39, "MXFP4", 32, 17, decode_mxfp4),
-    ROW(40, "NVFP4", 64, 36, decode_nvfp4),    ROW(41, "Q1_0", 128, 18, decode_q1_0),     ROW(42, "Q2_0", 64, 18, decode_q2_0),
+    ROW(2, "Q4_0", 32, 18, decode_q4_0),     ROW(3, "Q4_1", 32, 20, decode_q4_1),        ROW(6, "Q5_0", 32, 22, decode_q5_0),
+    ROW(7, "Q5_1", 32, 24, decode_q5_1),     ROW(8, "Q8_0", 32, 34, decode_q8_0),        ROW(9, "Q8_1", 32, 36, decode_q8_1),
+    ROW(10, "Q2_K", 256, 84, decode_q2_k),   ROW(11, "Q3_K", 256, 110, decode_q3_k),     ROW(12, "Q4_K", 256, 144, decode_q4_k),
+    ROW(13, "Q5_K", 256, 176, decode_q5_k),  ROW(14, "Q6_K", 256, 210, decode_q6_k),     ROW(15, "Q8_K", 256, 292, decode_q8_k),
+    ROW(16, "IQ2_XXS", 256, 66, NULL),       ROW(17, "IQ2_XS", 256, 74, NULL),           ROW(18, "IQ3_XXS", 256, 98, NULL),
+    ROW(19, "IQ1_S", 256, 50, NULL),         ROW(20, "IQ4_NL", 32, 18, decode_iq4_nl),   ROW(21, "IQ3_S", 256, 110, NULL),
+    ROW(22, "IQ2_S", 256, 82, NULL),         ROW(23, "IQ4_XS", 256, 136, decode_iq4_xs), ROW(29, "IQ1_M", 256, 56, NULL),
+    ROW(34, "TQ1_0", 256, 54, decode_tq1_0), ROW(35, "TQ2_0", 256, 66, decode_tq2_0),    ROW(39, "MXFP4", 32, 17, decode_mxfp4),
+    ROW(40, "NVFP4", 64, 36, decode_nvfp4),  ROW(41, "Q1_0", 128, 18, decode_q1_0),      ROW(42, "Q2_0", 64, 18, decode_q2_0),
 };
 
 static const TypeRow *find_row(uint32_t number) {

@@ -17,9 +17,9 @@ static inline bool hry_sparse_is(const HurrayDescriptor *descriptor) {
 typedef struct HryStored {
     const HurrayDescriptor *descriptor;
     const HryBytes *buffers;
-    uint64_t next;               /* position of the next value */
-    uint64_t outer, outer_end;   /* CSR, CSC: row or column, and where its entries end */
-    uint32_t level;              /* CSF: levels that are open, 0 before the first element */
+    uint64_t next;                                             /* position of the next value */
+    uint64_t outer, outer_end;                                 /* CSR, CSC: row or column, and where its entries end */
+    uint32_t level;                                            /* CSF: levels that are open, 0 before the first element */
     uint64_t node[HURRAY_MAX_RANK], node_end[HURRAY_MAX_RANK]; /* CSF: the node at each open level, and its siblings' end */
 } HryStored;
 

@@ -67,7 +67,6 @@ static double f64_of_bits(uint64_t bits) {
     return value;
 }
 
-
 /* An exact power of two in the normal range of float64. */
 static double power_of_two(int exponent) { return f64_of_bits((uint64_t)(exponent + 1023) << 52); }
 
@@ -103,7 +102,7 @@ static double odd_f64_of_f128(const uint8_t *code) {
     int e = (int)(high >> 48 & 0x7FFF) - 16383;
     bool rest = (low & ((UINT64_C(1) << 60) - 1)) != 0;
     if (e == 16384) return f64_of_bits(sign | UINT64_C(0x7FF) << 52 | m | (uint64_t)rest);
-    if (e > 1023) return f64_of_bits(sign | UINT64_C(0x7FF) << 52);          /* beyond float32 anyway */
+    if (e > 1023) return f64_of_bits(sign | UINT64_C(0x7FF) << 52);                /* beyond float32 anyway */
     if (e < -1000) return f64_of_bits(sign | (uint64_t)(e > -16383 || m || rest)); /* far below the least float32, or 0 */
     return f64_of_bits(sign | (uint64_t)(e + 1023) << 52 | m | (uint64_t)rest);
 }

@@ -105,9 +105,8 @@ static HurrayStatus verify_scales_as_elements(const HryVerify *verify) {
         if (hry_dense_stretch(&dense, first, count, codes, &ignored) != HURRAY_OK) return HURRAY_OK; /* the page tables' own finding */
         for (uint64_t i = 0; i < count; i++)
             if (codes[i] == 0 || codes[i] == 255)
-                return hry_verify_report(verify, 0, "values", HRY_NO_OFFSET,
-                                         "element %llu is 0x%02X, no float8_e8m0 value (0x01 to 0xFE)", (unsigned long long)(first + i),
-                                         codes[i]);
+                return hry_verify_report(verify, 0, "values", HRY_NO_OFFSET, "element %llu is 0x%02X, no float8_e8m0 value (0x01 to 0xFE)",
+                                         (unsigned long long)(first + i), codes[i]);
     }
     return HURRAY_OK;
 }
@@ -197,21 +196,15 @@ static HurrayStatus verify_statistics(const HryVerify *verify) {
 static bool index_range(const HurrayDescriptor *d, uint32_t buffer, uint64_t *len) {
     uint64_t declared = d->buffers[buffer].byte_size, nnz = d->layout.nnz;
     switch (d->layout_tag) {
-    case HURRAY_LAYOUT_COO:
-        *len = 8 * nnz * d->rank;
-        return buffer == 1;
+    case HURRAY_LAYOUT_COO: *len = 8 * nnz * d->rank; return buffer == 1;
     case HURRAY_LAYOUT_CSR:
     case HURRAY_LAYOUT_CSC: {
         uint64_t n = d->shape[d->layout_tag == HURRAY_LAYOUT_CSR ? 0 : 1];
         *len = buffer == 1 ? 8 * nnz : n == HURRAY_DYNAMIC_DIMENSION ? 0 : 8 * (n + 1);
         return buffer == 1 || buffer == 2;
     }
-    case HURRAY_LAYOUT_CSF:
-        *len = declared;
-        return buffer >= 1 && buffer <= 2 * d->rank;
-    case HURRAY_LAYOUT_BLOCK_PAGED:
-        *len = declared;
-        return buffer == 1 || buffer == 2;
+    case HURRAY_LAYOUT_CSF: *len = declared; return buffer >= 1 && buffer <= 2 * d->rank;
+    case HURRAY_LAYOUT_BLOCK_PAGED: *len = declared; return buffer == 1 || buffer == 2;
     default: return false;
     }
 }
@@ -234,8 +227,8 @@ void hry_verify_range(const HurrayDescriptor *d, uint32_t buffer, uint64_t *offs
     if (zero_bytes && buffer == d->quantization.zero_point_buffer) *len = zero_at + zero_bytes;
 }
 
-HurrayStatus hry_verify_tensor(const HurrayDescriptor *descriptor, const HryBytes *ranges, const HurrayAllocator *allocator,
-                               HryFound found, void *ctx, HurrayError *error) {
+HurrayStatus hry_verify_tensor(const HurrayDescriptor *descriptor, const HryBytes *ranges, const HurrayAllocator *allocator, HryFound found,
+                               void *ctx, HurrayError *error) {
     HryVerify verify = {descriptor, ranges, allocator, found, ctx, error};
     HurrayStatus status = verify_statistics(&verify);
     if (status != HURRAY_OK || hry_descriptor_is_head(descriptor)) return status;

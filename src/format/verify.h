@@ -17,7 +17,7 @@ void hry_verify_range(const HurrayDescriptor *descriptor, uint32_t buffer, uint6
 /* ranges: for each buffer just those bytes (data may be NULL where there are none). A composite head is fine and has only its
  * statistics. OK: everything was looked at, whatever was found; else what `found` answered, or NO_MEMORY (COO that is not sorted
  * needs some to find duplicates). */
-HurrayStatus hry_verify_tensor(const HurrayDescriptor *descriptor, const HryBytes *ranges, const HurrayAllocator *allocator,
-                               HryFound found, void *ctx, HurrayError *error);
+HurrayStatus hry_verify_tensor(const HurrayDescriptor *descriptor, const HryBytes *ranges, const HurrayAllocator *allocator, HryFound found,
+                               void *ctx, HurrayError *error);
 
 #endif

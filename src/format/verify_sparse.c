@@ -62,9 +62,9 @@ static HurrayStatus verify_coo(const HryVerify *verify) {
     for (uint64_t i = 0; i < d->layout.nnz * d->rank; i++) {
         uint32_t k = (uint32_t)(i % d->rank);
         if (d->shape[k] == HURRAY_DYNAMIC_DIMENSION || entry(indices, i) < d->shape[k]) continue;
-        status = hry_verify_report(verify, 1, "indices", 8 * i, "stored element %llu has coordinate %llu in dimension %u of %llu",
-                                   (unsigned long long)(i / d->rank), (unsigned long long)entry(indices, i), k,
-                                   (unsigned long long)d->shape[k]);
+        status =
+            hry_verify_report(verify, 1, "indices", 8 * i, "stored element %llu has coordinate %llu in dimension %u of %llu",
+                              (unsigned long long)(i / d->rank), (unsigned long long)entry(indices, i), k, (unsigned long long)d->shape[k]);
         break;
     }
     uint64_t i = 1;

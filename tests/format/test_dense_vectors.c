@@ -73,7 +73,8 @@ static void compare(const HurrayDescriptor *descriptor, const HryBytes *buffers,
     for (uint64_t i = 0; i < elements; i++) {
         float want = expected_value(wanted->u.array.values[i]), got = hry_load_f32(values + 4 * i);
         if (want == 0 && got == 0) continue; /* the manifest does not tell -0 from 0 */
-        if (memcmp(&want, &got, 4) != 0) fail_msg("%s element %llu: %a, expected %a", name, (unsigned long long)i, (double)got, (double)want);
+        if (memcmp(&want, &got, 4) != 0)
+            fail_msg("%s element %llu: %a, expected %a", name, (unsigned long long)i, (double)got, (double)want);
     }
     free(values);
     free(pieces);

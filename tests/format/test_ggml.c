@@ -94,9 +94,7 @@ static void numbers_that_are_no_block_types_are_not_found(void **state) {
 
 static void types_with_lookup_grids_have_sizes_but_no_values(void **state) {
     (void)state;
-    static const struct {
-        uint32_t number, bytes;
-    } grids[] = {{16, 66}, {17, 74}, {18, 98}, {19, 50}, {21, 110}, {22, 82}, {29, 56}};
+    static const struct { uint32_t number, bytes; } grids[] = {{16, 66}, {17, 74}, {18, 98}, {19, 50}, {21, 110}, {22, 82}, {29, 56}};
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
         const HryGgmlType *type = hry_ggml_find(grids[i].number);
         assert_non_null(type);
