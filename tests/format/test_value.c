@@ -17,7 +17,7 @@
 static float value_of(const HryForm *form, const void *code) {
     float table[256], value = 0;
     size_t bad;
-    hry_value_table(form, table);
+    if (form->bits <= 8) hry_value_table(form, table);
     assert_true(hry_values_f32(form, table, code, 1, &value, &bad));
     return value;
 }
@@ -347,6 +347,8 @@ static void sums_of_narrow_floats_are_rounded_once(void **state) {
     uint64_t seed = 3;
     for (size_t t = 0; t < sizeof narrow_floats; t++) {
         HryForm form = hry_form_of_type(narrow_floats[t]);
+        float table[256];
+        hry_value_table(&form, table);
         for (int round = 0; round < 3000; round++) {
             uint8_t a[2] = {0}, b[2] = {0};
             size_t bad;
@@ -362,8 +364,7 @@ static void sums_of_narrow_floats_are_rounded_once(void **state) {
             }
             /* no other code is nearer */
             for (uint32_t code = 0; code <= mask && form.bits <= 8; code++) {
-                uint8_t other = (uint8_t)code;
-                float near = value_of(&form, &other);
+                float near = table[code];
                 if (isfinite(near) && isfinite(got)) assert_true(fabs((double)near - exact) >= fabs((double)got - exact));
             }
             if (form.bits == 16)

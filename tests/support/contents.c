@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/endian.h"
+#include "format/dense.h"
 #include "support/descriptors.h"
 
 void contents_make(Contents *contents, const ContentsSpec *spec) {
@@ -69,4 +70,50 @@ uint64_t contents_random(uint64_t *state) {
 void contents_fill_random(const Contents *contents, uint64_t *state) {
     for (uint32_t i = 0; i < CONTENTS_MAX; i++)
         for (uint64_t k = 0; k < contents->bytes[i].size; k++) contents_buffer(contents, i)[k] = (uint8_t)(contents_random(state) >> 32);
+}
+
+HurrayLayout contents_layout(uint8_t tag) {
+    HurrayLayout layout = HURRAY_LAYOUT_INIT;
+    layout.tag = tag;
+    return layout;
+}
+
+HurrayQuantization contents_scheme(uint8_t scheme) {
+    HurrayQuantization q = HURRAY_QUANTIZATION_INIT;
+    q.scheme = scheme;
+    return q;
+}
+
+HurrayStatus contents_open_status(const Contents *contents, uint8_t type, HurrayError *error) {
+    HryDense dense;
+    hry_error_clear(error);
+    return hry_dense_open(&dense, contents->descriptor, contents->bytes, type, error);
+}
+
+void *contents_dense(const Contents *contents, uint8_t type) {
+    HryDense dense;
+    HurrayError error;
+    uint64_t elements, bytes;
+    hry_error_clear(&error);
+    if (hry_dense_plan(contents->descriptor, type, &elements, &bytes, &error) != HURRAY_OK) fail_msg("%s", error.message);
+    if (hry_dense_open(&dense, contents->descriptor, contents->bytes, type, &error) != HURRAY_OK) fail_msg("%s", error.message);
+    void *out = malloc(bytes ? bytes : 1);
+    assert_non_null(out);
+    memset(out, 0xA5, bytes);
+    if (hry_dense_stretch(&dense, 0, elements, out, &error) != HURRAY_OK) fail_msg("%s", error.message);
+    return out;
+}
+
+HurrayStatus contents_dense_status(const Contents *contents, uint8_t type, HurrayError *error) {
+    HryDense dense;
+    uint64_t bytes;
+    hry_error_clear(error);
+    HurrayStatus status = hry_dense_open(&dense, contents->descriptor, contents->bytes, type, error);
+    if (status != HURRAY_OK) return status;
+    assert_true(hry_dense_bytes(&dense, dense.elements, &bytes));
+    void *out = malloc(bytes ? bytes : 1);
+    assert_non_null(out);
+    status = hry_dense_stretch(&dense, 0, dense.elements, out, error);
+    free(out);
+    return status;
 }

@@ -38,4 +38,13 @@ void contents_put_u64(const Contents *contents, uint32_t buffer, uint64_t i, uin
 uint64_t contents_random(uint64_t *state);
 void contents_fill_random(const Contents *contents, uint64_t *state);
 
+HurrayLayout contents_layout(uint8_t tag);
+HurrayQuantization contents_scheme(uint8_t scheme);
+
+/* The whole dense view; asserts that there is one. free() it. */
+void *contents_dense(const Contents *contents, uint8_t type);
+/* What opening the dense view, or opening and filling it, answers. */
+HurrayStatus contents_open_status(const Contents *contents, uint8_t type, HurrayError *error);
+HurrayStatus contents_dense_status(const Contents *contents, uint8_t type, HurrayError *error);
+
 #endif
