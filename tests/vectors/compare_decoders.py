@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -88,6 +89,89 @@ def damaged(b, r):
     return bytes(b)
 
 
+def generated(r):
+    """A descriptor of random kind whose buffer sizes the oracle has settled; then one byte less and more in each, and neighbours of
+    its other numbers."""
+    P = struct.pack
+    layout = r.choice((1, 2, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 10, 0x40))
+    types = list(oracle.T) + [0xF0]
+    scheme = r.choice((0, 0, 1, 2, 3, 4, 5))
+    typ = r.choice(sorted(oracle.STORAGE[scheme])) if scheme else r.choice(types)
+    rank = {7: 2, 8: 2, 9: r.choice((3, 4)), 10: 3, 0x40: r.choice((2, 3))}.get(layout, r.choice((1, 2, 2, 3, 4)))
+    shape = [r.choice((1, 2, 3, 4, 5, 7, 8, 16, 31, 32)) for _ in range(rank)]
+    if r.random() < .1: shape[r.randrange(rank)] = r.choice((0, 2**64 - 1, 2**63))
+    off = 0 if 6 <= layout <= 10 else r.choice((0, 0, 1, 64, 1000))
+    strides = lambda: b''.join(P('<q', r.choice((-64, -5, -1, 0, 0, 1, 2, 3, 8, 100))) for _ in range(rank))
+    tiles = lambda: [r.choice((1, 2, 2, 3, 4, 8)) for _ in range(rank)]
+    pay, own = b'', 1
+    if layout == 3: pay = strides()
+    if layout == 4:
+        levels = r.choice((1, 1, 2, 3, 8))
+        for level in range(levels):
+            o, i = r.choice((1, 2, 3)), r.choice((1, 2, 3)) if level + 1 == levels else 4
+            pay += b''.join(P('<Q', x) for x in tiles()) + bytes((o, i, 0, 0)) + (strides() if o == 3 else b'') + (strides() if i == 3 else b'')
+    if layout == 5: pay = b''.join(P('<I', max(1, (min(s, 2**40) - 1).bit_length() + r.choice((0, 0, 1)))) for s in shape)
+    if layout == 0x40:
+        order = r.choice((1, 2, 3, 5)); shape = [1 << order] * rank; pay = P('<II', order, rank)
+    nnz = r.choice((0, 1, 2, 5, 9, 2**61))
+    if layout == 6: pay, own = P('<QB7x', nnz, r.choice((0, 1))), 2
+    if layout in (7, 8): pay, own = P('<Q8x', nnz), 3
+    if layout == 9:
+        order = list(range(rank)); r.shuffle(order); pay, own = P('<Q', nnz) + P('<%dI8x' % rank, *order), 2 * rank + 1
+    page = r.choice((1, 2, 4, 16))
+    if layout == 10: pay, own = P('<IQIIBIB6x', page, r.choice((0, 1, 4)), 0, r.choice((0, 1, 3)), r.choice((0, 1, 2)), r.choice((0, 2**32 - 1)), r.choice((0, 1))), 3
+    flags, tail, count = 0, b'', own
+    if scheme:
+        axis = r.randrange(rank); block = r.choice((2, 4, 8, 16, 32))
+        if scheme == 5:
+            block = r.choice((16, 32))
+            if layout != 0x40: shape[axis] = block * r.choice((1, 2, 3))
+        if layout == 10 and scheme == 3: axis, block = r.choice(((0, page), (0, page), (1, 2)))
+        one = r.random() < .3; fl = r.choice((0, 1)) if scheme in (2, 3) else 0
+        count += 0 if scheme == 1 else 1 if fl or one or scheme > 3 else 2
+        zero = 0xFFFFFFFF if fl else own if one else own + 1
+        body = {1: P('<fiI', .25, r.choice((0, 1)), 0), 2: P('<IIIBxxx', axis, own, zero, 3), 3: P('<IIIIBxxx', axis, block, own, zero, r.choice((1, 2, 3))),
+                4: P('<III', axis, block, own), 5: P('<III', axis, block, own)}[scheme]
+        body = P('<BBH', scheme, 1, fl) + body
+        flags |= 1; tail += P('<I', len(body)) + body
+    if r.random() < .2: flags |= 2; tail += b''.join(P('<Q', x) for x in shape) + bytes(8 * rank)
+    if typ == 0xF0:
+        w = r.choice((1, 2, 4, 8, 16, 24, 2**20)); flags |= 4; tail += P('<IBBB3BHIBBH', w, 8 // w if w < 8 else 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    sizes = [0] * count
+
+    def make(sizes, off, pay=pay, shape=shape):
+        x = P('<IBBI', flags, typ, layout, rank) + b''.join(P('<Q', s) for s in shape) + P('<Q', off) + pay + bytes([count])
+        x += b''.join(P('<QIBBBB', n, 64, 0, 0, 0, 0) for n in sizes) + tail
+        return b'HRRY\1\0' + P('<I', len(x) + 10) + x
+    made = []
+    for _ in range(12):
+        b = make(sizes, off); made.append(b)
+        try: oracle.decode(b); break
+        except oracle.Reject as e: why = str(e)
+        m = re.search(r'buffer (\d+) has \d+ bytes, needs (\d+)', why)
+        dense = re.search(r'bytes \[(-?\d+), (\d+)\) of', why)
+        if m: sizes[int(m[1])] = int(m[2])
+        elif dense and int(dense[1]) < 0: off -= int(dense[1])
+        elif dense: sizes[0] = int(dense[2])
+        elif 'byte_offset above' in why: sizes[0] = off
+        elif 'zero-point buffer size' in why: sizes[-1] = 4 * (sizes[own] // {1: 2, 2: 2, 3: 4}[tail[4 + 20]]) if scheme == 3 else sizes[own]
+        else:
+            m = re.search(r'scale buffer has \d+ bytes, wants (\d+)', why)
+            if not m: break
+            sizes[own] = int(m[1])
+        if max(sizes) >= 2**64 or off >= 2**64: break
+    for k in range(count):
+        for more in (-1, 1):
+            near = list(sizes); near[k] = (near[k] + more) % 2**64
+            if max(near) < 2**64: made.append(make(near, off % 2**64))
+    if max(sizes) < 2**64 and 0 < off < 2**64: made += [make(sizes, off - 1), make(sizes, (off + 1) % 2**64)]
+    for k in range(rank):
+        for more in (-1, 1):
+            near = list(shape); near[k] = (near[k] + more) % 2**64
+            if max(sizes) < 2**64: made.append(make(sizes, off % 2**64, shape=near))
+    return [b for b in made if len(b) < 1 << 16]
+
+
 def main():
     r = random.Random(20)
     seeds = list(dict.fromkeys(corpus() + rule_cases()))
@@ -105,6 +189,7 @@ def main():
     for b in seeds:
         if len(b) <= 1500:
             for _ in range(COUNT): inputs[damaged(b, r)] = None
+    for _ in range(COUNT * 50): inputs.update(dict.fromkeys(generated(r)))
     inputs = [b for b in inputs if len(b) < 1 << 16]
     answer = subprocess.run([PROBE], input='\n'.join(b.hex() for b in inputs) + '\n', capture_output=True, text=True)
     if answer.returncode:
