@@ -7,7 +7,7 @@
 #include "format/quant.h"
 #include "format/sections.h"
 
-enum { TYPE_AT = 14, LAYOUT_AT = 15, RANK_AT = 16 };
+enum { TYPE_AT = 14, LAYOUT_AT = 15 };
 
 static HurrayStatus refuse_private(HurrayError *error, const char *field, HurrayStatus code, uint64_t at, uint8_t tag) {
     return hry_fail(error, code, field, at, "%s is the private tag 0x%02X, which this reader was told to refuse", field, tag);
@@ -51,11 +51,10 @@ static HurrayStatus check_buffers(const HurrayDescriptor *d, const HryPlaces *at
                      "buffer %u has sync mode %u, expected 0 (producer-synced) between machines", (unsigned)i, handle->sync_mode);
             return hry_handle_name(error, i, "sync_mode");
         }
-        if (!(flags & HRY_DECODE_NO_PRIVATE)) continue;
-        if (hry_tag_is_private(handle->device_tag))
-            return refuse_private(error, "device_tag", HURRAY_ERR_INVALID_TYPE, hry_at(here, 12), handle->device_tag);
-        if (hry_tag_is_private(handle->memory_class))
-            return refuse_private(error, "memory_class", HURRAY_ERR_INVALID_TYPE, hry_at(here, 14), handle->memory_class);
+        if ((flags & HRY_DECODE_NO_PRIVATE) && hry_tag_is_private(handle->device_tag)) { /* only such a device has private classes */
+            refuse_private(error, "device_tag", HURRAY_ERR_INVALID_TYPE, hry_at(here, 12), handle->device_tag);
+            return hry_handle_name(error, i, "device_tag");
+        }
     }
     return HURRAY_OK;
 }
@@ -99,9 +98,6 @@ static HurrayStatus check_sizes(const HurrayDescriptor *d, const HryPlaces *at, 
 HurrayStatus hry_descriptor_check(const HurrayDescriptor *d, const HryPlaces *at, uint32_t flags, HurrayError *error) {
     HurrayStatus status = hry_descriptor_check_tags(d->element_type, d->layout_tag, d->has_extension_type, flags, at->header, error);
     if (status != HURRAY_OK) return status;
-    if (d->rank > HURRAY_MAX_RANK)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "rank", hry_at(at->header, RANK_AT), "rank is %u, expected at most %u",
-                        (unsigned)d->rank, HURRAY_MAX_RANK);
     if (d->has_extension_type && (status = hry_extension_check(&d->extension_type, at->extension_type, error)) != HURRAY_OK) return status;
     if ((status = hry_layout_check(&d->layout, d->rank, d->shape, at->layout, error)) != HURRAY_OK) return status;
     if ((status = check_buffers(d, at, flags, error)) != HURRAY_OK) return status;

@@ -9,7 +9,7 @@
 /* Are type and layout tags legal, and does the extension-type section stand exactly where the type is private? */
 HurrayStatus hry_descriptor_check_tags(uint8_t element_type, uint8_t layout_tag, bool has_extension_type, uint32_t flags, uint64_t header,
                                        HurrayError *error);
-/* Every rule that needs no data. flags: HRY_DECODE_... */
+/* Every rule that needs no data; rank <= 64 is known. flags: HRY_DECODE_... */
 HurrayStatus hry_descriptor_check(const HurrayDescriptor *parts, const HryPlaces *places, uint32_t flags, HurrayError *error);
 
 /* One block, one reference; parts keeps what it points to. */
