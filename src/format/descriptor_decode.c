@@ -113,7 +113,7 @@ static HurrayStatus decode_parts(Scratch *s, HryCursor *cursor, HurrayError *err
 HurrayStatus hry_descriptor_decode(const void *bytes, size_t len, uint64_t offset, uint32_t flags, const HurrayAllocator *allocator,
                                    size_t *used, HurrayDescriptor **out, HurrayError *error) {
     Scratch s;
-    uint32_t length;
+    uint32_t length = 0;
     HurrayStatus status = hry_descriptor_prefix(bytes, len, offset, &length, error);
     if (status != HURRAY_OK) return status;
     if (length > len)
