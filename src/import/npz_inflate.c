@@ -7,6 +7,7 @@
 #include "driver/transport_call.h"
 
 #define INPUT_SIZE 65536u
+#define FIRST_READ 1024u
 
 struct HryInflate {
     HurrayAllocator allocator;
@@ -17,6 +18,7 @@ struct HryInflate {
     uint32_t crc;
     bool ended;
     uint8_t *input;
+    size_t input_size, ask; /* ask: bytes of the next read; small at first, for those who only want a header */
 };
 
 typedef union Header {
@@ -45,7 +47,7 @@ void hry_inflate_close(HryInflate **inflate) {
     if (!i) return;
     inflateEnd(&i->stream);
     HurrayAllocator allocator = i->allocator;
-    hry_free(&allocator, i->input, INPUT_SIZE);
+    hry_free(&allocator, i->input, i->input_size);
     hry_free(&allocator, i, sizeof *i);
 }
 
@@ -61,10 +63,12 @@ HurrayStatus hry_inflate_open(const HurrayTransport *transport, uint64_t offset,
     i->stream.zalloc = zlib_allocate;
     i->stream.zfree = zlib_free;
     i->stream.opaque = &i->allocator;
-    i->input = hry_alloc_raw(allocator, INPUT_SIZE);
+    i->ask = FIRST_READ;
+    i->input_size = packed < INPUT_SIZE ? (size_t)packed + 1 : INPUT_SIZE;
+    i->input = hry_alloc_raw(allocator, i->input_size);
     if (!i->input || inflateInit2(&i->stream, -15) != Z_OK) {
         hry_inflate_close(&i);
-        return hry_fail_memory(error, "inflating", INPUT_SIZE);
+        return hry_fail_memory(error, "inflating", 65536);
     }
     *out = i;
     return HURRAY_OK;
@@ -86,8 +90,9 @@ static HurrayStatus fail_deflate(const HryInflate *i, HurrayError *error, const 
 
 static HurrayStatus refill(HryInflate *i, HurrayError *error) {
     uint64_t left = i->packed - i->taken;
-    size_t len = left < INPUT_SIZE ? (size_t)left : INPUT_SIZE;
+    size_t len = left < i->ask ? (size_t)left : i->ask;
     if (len == 0) return HURRAY_OK;
+    i->ask = i->ask * 8 < INPUT_SIZE ? i->ask * 8 : INPUT_SIZE;
     HurrayStatus status = hry_transport_read_exactly(i->transport, i->offset + i->taken, i->input, len, error);
     if (status != HURRAY_OK) return status;
     i->taken += len;

@@ -26,6 +26,7 @@ typedef HurrayStatus (*ImportOpen)(const HurrayTransport *transport, uint64_t si
 HryLimits import_limits(void);
 /* Asserts that it opens. */
 HryCatalogue *import_open(ImportOpen open, const void *bytes, size_t len);
+#define IMPORT_ANY 0 /* any failure */
 /* Asserts that it is refused with this status and a message, tensor or field that holds the word (NULL: any), and that nothing is held. */
 void import_refused(ImportOpen open, const void *bytes, size_t len, HurrayStatus status, const char *word);
 /* The same with limits. */
