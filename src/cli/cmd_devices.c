@@ -1,0 +1,119 @@
+/* hurray devices: what this machine has. */
+#include <string.h>
+
+#include "args.h"
+#include "json.h"
+
+enum { OPTION_FREE = 1 };
+
+static const Option options[] = {{OPTION_FREE, "free", NULL, "ask for free memory too (this makes a context on each device)"}};
+
+static void device_json(yajl_gen json, uint32_t i, const HurrayDeviceInfo *info, bool with_free) {
+    char name[24];
+    snprintf(name, sizeof name, "cuda:%u", (unsigned)i);
+    yajl_gen_map_open(json);
+    JSON_KEY(json, "device");
+    json_word(json, name);
+    JSON_KEY(json, "name");
+    json_word(json, info->name);
+    JSON_KEY(json, "pci");
+    json_word(json, info->pci);
+    JSON_KEY(json, "uuid");
+    json_word(json, info->uuid);
+    JSON_KEY(json, "numa_node");
+    json_i64(json, info->numa_node);
+    JSON_KEY(json, "total_bytes");
+    json_u64(json, info->total_bytes);
+    if (with_free) JSON_KEY(json, "free_bytes"), json_u64(json, info->free_bytes);
+    yajl_gen_map_close(json);
+}
+
+static void host_json(yajl_gen json, const HurrayHostInfo *host) {
+    JSON_KEY(json, "host");
+    yajl_gen_map_open(json);
+    JSON_KEY(json, "cores");
+    json_u64(json, host->cores);
+    JSON_KEY(json, "numa_nodes");
+    json_u64(json, host->numa_nodes);
+    JSON_KEY(json, "memory_bytes");
+    json_u64(json, host->memory_bytes);
+    JSON_KEY(json, "pinned_limit");
+    if (host->pinned_limit == HURRAY_NONE) yajl_gen_null(json);
+    else json_u64(json, host->pinned_limit);
+    JSON_KEY(json, "page_size");
+    json_u64(json, host->page_size);
+    JSON_KEY(json, "huge_page_size");
+    json_u64(json, host->huge_page_size);
+    JSON_KEY(json, "io_uring");
+    yajl_gen_bool(json, host->uring != 0);
+    if (!host->uring) JSON_KEY(json, "io_uring_reason"), json_word(json, host->uring_reason);
+    yajl_gen_map_close(json);
+}
+
+static void host_text(const HurrayHostInfo *host) {
+    printf("host          %u core%s, %u NUMA node%s, %s of memory\n", (unsigned)host->cores, host->cores == 1 ? "" : "s", (unsigned)host->numa_nodes,
+           host->numa_nodes == 1 ? "" : "s", bytes_word(host->memory_bytes));
+    printf("pages         %s, huge %s\n", bytes_word(host->page_size), host->huge_page_size ? bytes_word(host->huge_page_size) : "none");
+    printf("pinned limit  %s\n", host->pinned_limit == HURRAY_NONE ? "none" : bytes_word(host->pinned_limit));
+    printf("io_uring      %s%s\n", host->uring ? "yes" : "no: ", host->uring ? "" : host->uring_reason);
+}
+
+static int list(const Output *output, bool with_free) {
+    HurrayError error = HURRAY_ERROR_INIT;
+    HurrayHostInfo host = HURRAY_HOST_INFO_INIT;
+    uint32_t count = 0;
+    int code = EXIT_DONE;
+    if (hurray_host_info(&host, &error) != HURRAY_OK) return report_error("host", &error);
+    HurrayStatus status = hurray_device_count(HURRAY_DEVICE_CUDA, &count, &error);
+    if (status != HURRAY_OK) code = report_error("cuda", &error);
+    HurrayError why = HURRAY_ERROR_INIT;
+    HurrayDeviceInfo nobody = HURRAY_DEVICE_INFO_INIT;
+    if (count == 0) hurray_device_info(HURRAY_DEVICE_CUDA, 0, 0, &nobody, &why); /* the message says why there is none */
+    yajl_gen json = output->json ? json_begin() : NULL;
+    if (json) {
+        yajl_gen_map_open(json);
+        JSON_KEY(json, "devices");
+        yajl_gen_array_open(json);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        HurrayDeviceInfo info = HURRAY_DEVICE_INFO_INIT;
+        if (hurray_device_info(HURRAY_DEVICE_CUDA, (int32_t)i, with_free ? HURRAY_DEVICE_FREE_BYTES : 0, &info, &error) != HURRAY_OK) {
+            code = report_error("cuda", &error);
+            continue;
+        }
+        if (json) device_json(json, i, &info, with_free);
+        else {
+            printf("cuda:%-8u %s, %s, node %d, %s, %s", (unsigned)i, info.name, info.pci, (int)info.numa_node, info.uuid, bytes_word(info.total_bytes));
+            if (with_free) printf(", %s free", bytes_word(info.free_bytes));
+            putchar('\n');
+        }
+    }
+    if (json) {
+        yajl_gen_array_close(json);
+        if (count == 0) JSON_KEY(json, "reason"), json_word(json, why.message);
+        host_json(json, &host);
+        yajl_gen_map_close(json);
+        json_end(json);
+    } else {
+        if (count == 0) printf("cuda          none: %s\n", why.message);
+        host_text(&host);
+    }
+    return code;
+}
+
+static int run(const Command *command, int argc, char **argv) {
+    Args args;
+    bool with_free = false;
+    int id, count;
+    args_begin(&args, command, argc, argv);
+    while ((id = args_next(&args)) > 0)
+        if (id == OPTION_FREE) with_free = true;
+    args_end(&args);
+    if (id != ARG_END) return id == ARG_HELP ? EXIT_DONE : EXIT_USAGE;
+    args_rest(&args, &count);
+    if (count) return report_usage("devices", "expected no arguments, got %d", count);
+    return list(&args.output, with_free);
+}
+
+const Command command_devices = {"devices", "devices [--json] [--free]", "show devices, NUMA nodes, pinned limit, io_uring", NULL, options,
+                                 sizeof options / sizeof *options, run};

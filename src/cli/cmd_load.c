@@ -1,0 +1,293 @@
+/* hurray load: reads everything named to where the options say, and reports how. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "args.h"
+#include "json.h"
+#include "model.h"
+#include "progress.h"
+#include "trace.h"
+
+enum {
+    OPTION_DEVICE = 1, OPTION_IO, OPTION_DIRECT, OPTION_PINNED_MB, OPTION_PINNED, OPTION_MEMORY_MB, OPTION_THREADS, OPTION_QUEUE_DEPTH, OPTION_CHUNK,
+    OPTION_VERIFY, OPTION_TRACE, OPTION_PICTURE, OPTION_HUGE_PAGES, OPTION_PREFIX,
+};
+
+static const Option options[] = {
+    {OPTION_DEVICE, "device", "WHERE", "cpu (default), auto, cuda, cuda:N, a device's UUID or bus id"},
+    {OPTION_IO, "io", "HOW", "auto (default), uring, threads, mmap (toward the CPU only)"},
+    {OPTION_DIRECT, "direct", "SWITCH", "auto (default: by what the page cache holds), on, off"},
+    {OPTION_HUGE_PAGES, "huge-pages", "SWITCH", "auto (default: advice), on (reserved huge pages), off"},
+    {OPTION_PINNED_MB, "pinned-mb", "MIB", "most pinned staging memory (default 256)"},
+    {OPTION_PINNED, "pinned", "SWITCH", "auto (default: fall back to pageable), on (fail instead), off"},
+    {OPTION_MEMORY_MB, "memory-mb", "MIB", "most host memory beyond what is delivered (default pinned + 32)"},
+    {OPTION_THREADS, "threads", "N", "reading threads (default: by the machine; 1: only the caller's)"},
+    {OPTION_QUEUE_DEPTH, "queue-depth", "N", "reads in flight with io_uring"},
+    {OPTION_CHUNK, "chunk", "BYTES", "size of a read (K, M, G are powers of 1024)"},
+    {OPTION_VERIFY, "verify", NULL, "check stored checksums while reading"},
+    {OPTION_TRACE, "trace", "FILE", "write each read, copy, check and wait as a Chrome trace"},
+    {OPTION_PICTURE, "picture", "FILE.svg", "draw the load as a timeline"},
+    {OPTION_PREFIX, "name-prefix", "P", "items of a stream are called P.0, P.1, ... instead of 0, 1, ..."},
+};
+
+typedef struct Load {
+    Bar bar;
+    Trace trace;
+    bool tracing, touch;
+    uint64_t touched; /* a sum that keeps the reads of mapped pages alive */
+} Load;
+
+static HurrayStatus on_progress(void *ctx, const HurrayProgress *progress) {
+    Load *load = ctx;
+    bar_update(&load->bar, progress->bytes_done, progress->bytes_total, progress->bytes_done == progress->bytes_total);
+    return interrupted ? HURRAY_ERR_CANCELLED : HURRAY_OK;
+}
+
+static void on_trace(void *ctx, const HurrayTraceEvent *event) {
+    Load *load = ctx;
+    trace_add(&load->trace, event);
+}
+
+/* A mapped tensor is really read only when its pages are touched. */
+static void touch_set(HurrayTensorSet *set, Load *load) {
+    uint64_t count = 0;
+    hurray_tensor_set_count(set, &count);
+    for (uint64_t i = 0; i < count; i++) {
+        HurrayTensor *tensor = NULL;
+        HurrayBufferList *buffers = NULL;
+        uint64_t n = 0;
+        if (hurray_tensor_set_get(set, i, &tensor) != HURRAY_OK || hurray_tensor_buffers(tensor, &buffers) != HURRAY_OK) continue;
+        hurray_buffer_list_len(buffers, &n);
+        for (uint64_t k = 0; k < n; k++) {
+            HurrayBuffer *buffer = NULL;
+            void *data = NULL;
+            uint64_t size = 0;
+            uint32_t flags = 0;
+            hurray_buffer_list_get(buffers, k, &buffer);
+            hurray_buffer_data_ptr(buffer, &data);
+            hurray_buffer_byte_size(buffer, &size);
+            hurray_buffer_flags(buffer, &flags);
+            if (!(flags & HURRAY_BUFFER_IN_PLACE)) continue;
+            const volatile unsigned char *bytes = data;
+            for (uint64_t at = 0; at < size; at += 4096) load->touched += bytes[at];
+        }
+    }
+}
+
+static bool parse_switch(const char *text, uint32_t *out) {
+    if (strcmp(text, "auto") == 0) *out = HURRAY_AUTO;
+    else if (strcmp(text, "on") == 0) *out = HURRAY_ON;
+    else if (strcmp(text, "off") == 0) *out = HURRAY_OFF;
+    else return false;
+    return true;
+}
+
+static bool parse_io(const char *text, uint32_t *out) {
+    static const char *const words[] = {"auto", "uring", "threads", "mmap"};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *out = i;
+        return true;
+    }
+    return false;
+}
+
+static const char *io_word(uint32_t io) {
+    static const char *const words[] = {"auto", "uring", "threads", "mmap"};
+    return words[io < 4 ? io : 0];
+}
+
+/* "cuda", "cuda:N", a UUID or a bus id. */
+static int parse_device(const char *text, HurrayLoaderOptions *out) {
+    HurrayError error = HURRAY_ERROR_INIT;
+    if (strcmp(text, "cpu") == 0) return EXIT_DONE;
+    out->device_tag = HURRAY_DEVICE_CUDA;
+    out->target = strcmp(text, "auto") == 0 ? HURRAY_TARGET_BEST : HURRAY_TARGET_DEVICE;
+    if (strcmp(text, "auto") == 0 || strcmp(text, "cuda") == 0) return EXIT_DONE;
+    const char *which = strncmp(text, "cuda:", 5) == 0 ? text + 5 : text;
+    if (hurray_device_find(HURRAY_DEVICE_CUDA, which, strlen(which), &out->device_index, &error) != HURRAY_OK) return report_error(text, &error);
+    return EXIT_DONE;
+}
+
+static uint64_t peak_rss(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+static void device_name(char *text, size_t size, const HurrayPathStats *path) {
+    if (path->device_tag == HURRAY_DEVICE_CPU) snprintf(text, size, "cpu");
+    else snprintf(text, size, "%s:%d", device_word(path->device_tag), (int)path->device_index);
+}
+
+static void report_json(Model *model, const HurrayLoadStats *stats, double seconds) {
+    HurrayPathStats path = HURRAY_PATH_STATS_INIT;
+    char device[32] = "cpu";
+    if (stats->path_count && hurray_loader_path_stats(model->loader, 0, &path) == HURRAY_OK) device_name(device, sizeof device, &path);
+    yajl_gen json = json_begin();
+    if (!json) return;
+    yajl_gen_map_open(json);
+    JSON_KEY(json, "file");
+    json_word(json, model->path);
+    JSON_KEY(json, "tensors");
+    json_u64(json, stats->tensors);
+    JSON_KEY(json, "bytes");
+    json_u64(json, stats->payload_bytes);
+    JSON_KEY(json, "seconds");
+    json_f64(json, seconds);
+    JSON_KEY(json, "path");
+    json_word(json, stats->path_count ? io_word(path.io) : "threads");
+    JSON_KEY(json, "direct");
+    yajl_gen_bool(json, path.direct == HURRAY_ON);
+    JSON_KEY(json, "reason");
+    json_word(json, path.reason ? path.reason : "");
+    JSON_KEY(json, "device");
+    json_word(json, device);
+    JSON_KEY(json, "bytes_read");
+    json_u64(json, stats->bytes_read);
+    JSON_KEY(json, "bytes_copied");
+    json_u64(json, stats->bytes_copied);
+    JSON_KEY(json, "bytes_in_place");
+    json_u64(json, stats->bytes_in_place);
+    JSON_KEY(json, "bytes_verified");
+    json_u64(json, stats->bytes_verified);
+    JSON_KEY(json, "ranges");
+    json_u64(json, stats->ranges);
+    JSON_KEY(json, "threads");
+    json_u64(json, path.threads);
+    JSON_KEY(json, "queue_depth");
+    json_u64(json, path.queue_depth);
+    JSON_KEY(json, "read_seconds");
+    json_f64(json, (double)stats->read_ns * 1e-9);
+    JSON_KEY(json, "copy_seconds");
+    json_f64(json, (double)stats->copy_ns * 1e-9);
+    JSON_KEY(json, "verify_seconds");
+    json_f64(json, (double)stats->verify_ns * 1e-9);
+    JSON_KEY(json, "wait_seconds");
+    json_f64(json, (double)stats->wait_ns * 1e-9);
+    JSON_KEY(json, "overlap_seconds");
+    json_f64(json, (double)stats->overlap_ns * 1e-9);
+    JSON_KEY(json, "peak_pinned");
+    json_u64(json, stats->peak_pinned);
+    JSON_KEY(json, "peak_host");
+    json_u64(json, stats->peak_host);
+    JSON_KEY(json, "peak_rss");
+    json_u64(json, peak_rss());
+    yajl_gen_map_close(json);
+    json_end(json);
+}
+
+static void report_table(Model *model, const HurrayLoadStats *stats, double seconds) {
+    static const char *const stagings[] = {"none", "pinned", "pageable"};
+    printf("loaded     %llu tensor%s, %s in %.3f s: %s/s\n", (unsigned long long)stats->tensors, stats->tensors == 1 ? "" : "s",
+           bytes_word(stats->payload_bytes), seconds, bytes_word(seconds > 0 ? (uint64_t)((double)stats->payload_bytes / seconds) : 0));
+    for (uint32_t i = 0; i < stats->path_count; i++) {
+        HurrayPathStats path = HURRAY_PATH_STATS_INIT;
+        char device[32], label[64];
+        HurraySourceInfo source = HURRAY_SOURCE_INFO_INIT;
+        if (hurray_loader_path_stats(model->loader, i, &path) != HURRAY_OK) continue;
+        device_name(device, sizeof device, &path);
+        label[0] = 0;
+        if (hurray_loader_source_info(model->loader, path.source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
+            snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
+        printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path.io), path.direct == HURRAY_ON ? " direct" : "", device,
+               bytes_word(path.bytes), (unsigned long long)path.ranges, path.ranges == 1 ? "" : "s", (unsigned)path.threads, path.threads == 1 ? "" : "s");
+        if (path.queue_depth) printf(", depth %u", (unsigned)path.queue_depth);
+        if (path.staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path.staging < 3 ? path.staging : 0]);
+        if (path.reason && path.reason[0]) printf(" (%s)", path.reason);
+        putchar('\n');
+    }
+    printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read), bytes_word(stats->bytes_copied),
+           bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
+    printf("time       read %.3f s, copy %.3f s, check %.3f s, wait %.3f s; reads and copies overlapped for %.3f s\n", (double)stats->read_ns * 1e-9,
+           (double)stats->copy_ns * 1e-9, (double)stats->verify_ns * 1e-9, (double)stats->wait_ns * 1e-9, (double)stats->overlap_ns * 1e-9);
+    printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
+}
+
+/* A name that is one wins over a pattern. */
+static int select_tensors(Model *model, char **names, int count) {
+    for (int i = 0; i < count; i++) {
+        uint64_t at = 0;
+        HurrayStatus status;
+        if (model_find(model, names[i], strlen(names[i]), &at)) status = hurray_loader_select_index(model->loader, at);
+        else status = hurray_loader_select_glob(model->loader, names[i], strlen(names[i]));
+        if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
+    }
+    return EXIT_DONE;
+}
+
+static int load_model(Model *model, Load *load, const Output *output, const char *trace, const char *picture) {
+    HurrayTensorSet *set = NULL;
+    HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+    double began = now_seconds();
+    bar_begin(&load->bar, output);
+    install_signals(model->loader);
+    HurrayStatus status = hurray_loader_load(model->loader, &set);
+    install_signals(NULL);
+    if (status == HURRAY_OK) touch_set(set, load);
+    double seconds = now_seconds() - began;
+    bar_end(&load->bar);
+    if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
+    hurray_loader_stats(model->loader, &stats);
+    if (output->json) report_json(model, &stats, seconds);
+    else report_table(model, &stats, seconds);
+    hurray_tensor_set_destroy(&set);
+    int code = EXIT_DONE;
+    if (trace) code = trace_write_json(&load->trace, trace);
+    if (picture && code == EXIT_DONE) code = trace_write_svg(&load->trace, picture, model->path);
+    if (load->trace.lost) note(output, "hurray: note: no memory for all trace events; the trace is incomplete");
+    return code;
+}
+
+static int run(const Command *command, int argc, char **argv) {
+    Args args;
+    Load load;
+    HurrayLoaderOptions o = HURRAY_LOADER_OPTIONS_INIT;
+    const char *trace = NULL, *picture = NULL, *prefix = NULL;
+    uint64_t number = 0;
+    int id = ARG_END, count, code = EXIT_DONE;
+    memset(&load, 0, sizeof load);
+    args_begin(&args, command, argc, argv);
+    while (code == EXIT_DONE && (id = args_next(&args)) > 0) {
+        bool good = true;
+        switch (id) {
+        case OPTION_DEVICE: code = parse_device(args.value, &o); break;
+        case OPTION_IO: good = parse_io(args.value, &o.io); break;
+        case OPTION_DIRECT: good = parse_switch(args.value, &o.direct); break;
+        case OPTION_HUGE_PAGES: good = parse_switch(args.value, &o.huge_pages); break;
+        case OPTION_PINNED: good = parse_switch(args.value, &o.pinned); break;
+        case OPTION_PINNED_MB: good = parse_number(args.value, UINT64_MAX >> 20, &number) && number > 0, o.pinned_cap = number << 20; break;
+        case OPTION_MEMORY_MB: good = parse_number(args.value, UINT64_MAX >> 20, &number) && number > 0, o.memory_cap = number << 20; break;
+        case OPTION_THREADS: good = parse_number(args.value, 1024, &number) && number > 0, o.threads = (uint32_t)number; break;
+        case OPTION_QUEUE_DEPTH: good = parse_number(args.value, 4096, &number) && number > 0, o.queue_depth = (uint32_t)number; break;
+        case OPTION_CHUNK: good = parse_bytes(args.value, &o.chunk_bytes) && o.chunk_bytes > 0; break;
+        case OPTION_VERIFY: o.verify_data = HURRAY_VERIFY_STORED; break;
+        case OPTION_TRACE: trace = args.value; break;
+        case OPTION_PICTURE: picture = args.value; break;
+        default: prefix = args.value;
+        }
+        if (!good) code = report_usage("load", "`%s` is not a legal value here", args.value);
+    }
+    args_end(&args);
+    if (code != EXIT_DONE) return code;
+    if (id != ARG_END) return id == ARG_HELP ? EXIT_DONE : EXIT_USAGE;
+    char **rest = args_rest(&args, &count);
+    if (count < 1) return report_usage("load", "expected FILE");
+    load.tracing = trace || picture;
+    o.ctx = &load;
+    o.progress = on_progress;
+    if (load.tracing) o.trace = on_trace;
+    Model model;
+    code = model_open(&model, rest[0], &o, prefix);
+    if (code != EXIT_DONE) return code;
+    model_print_notes(&model, &args.output);
+    code = select_tensors(&model, rest + 1, count - 1);
+    if (code == EXIT_DONE) code = load_model(&model, &load, &args.output, trace, picture);
+    model_close(&model);
+    trace_clear(&load.trace);
+    return code;
+}
+
+const Command command_load = {"load", "load FILE [NAME|GLOB ...] [options]", "read tensors into memory and report how fast",
+                              "Everything named (default: all) is really read. A NAME that is one wins over a pattern (* ? [..]).", options,
+                              sizeof options / sizeof *options, run};

@@ -1,0 +1,22 @@
+/* JSON to standard output through YAJL, with exact integers and any text. */
+#ifndef HRY_CLI_JSON_H
+#define HRY_CLI_JSON_H
+
+#include <yajl/yajl_gen.h>
+
+#include "cli.h"
+
+yajl_gen json_begin(void); /* NULL: no memory */
+void json_end(yajl_gen json);
+void json_text(yajl_gen json, const void *text, size_t len);
+void json_word(yajl_gen json, const char *text);
+void json_u64(yajl_gen json, uint64_t value);
+void json_i64(yajl_gen json, int64_t value);
+void json_f64(yajl_gen json, double value); /* "nan", "inf", "-inf" are texts */
+void json_hex(yajl_gen json, const void *bytes, size_t len);
+void json_u64_array(yajl_gen json, const uint64_t *values, size_t count);
+void json_i64_array(yajl_gen json, const int64_t *values, size_t count);
+
+#define JSON_KEY(json, key) json_word(json, key)
+
+#endif

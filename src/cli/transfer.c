@@ -1,0 +1,112 @@
+#include "transfer.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "describe.h"
+
+/* fnmatch wants C strings; a name with a NUL in it is matched by its escaped form. */
+static bool matches(const char *pattern, const HurrayTensorInfo *info) {
+    if (strlen(pattern) == info->name_len && memcmp(pattern, info->name, info->name_len) == 0) return true;
+    char *name = info->name_len && memchr(info->name, 0, info->name_len) ? escape_text(info->name, info->name_len) : strndup((const char *)info->name, info->name_len);
+    bool yes = name && fnmatch(pattern, name, 0) == 0;
+    free(name);
+    return yes;
+}
+
+static int select_one(Model *model, uint64_t i, char **patterns, size_t pattern_count, bool *used, bool *chosen, bool *heads) {
+    HurrayTensorInfo info;
+    int code = model_info(model, i, &info);
+    if (code != EXIT_DONE) return code;
+    bool yes = pattern_count == 0 || (info.parent < i && heads[info.parent]);
+    for (size_t p = 0; p < pattern_count; p++)
+        if (matches(patterns[p], &info)) yes = used[p] = true;
+    chosen[i] = yes;
+    heads[i] = yes && info.member_count > 0;
+    if (yes && info.fault) return report_error(model->path, info.fault);
+    return EXIT_DONE;
+}
+
+static int collect(Model *model, const bool *chosen, Selection *out) {
+    for (uint64_t i = 0; i < model->count; i++) {
+        HurrayTensorInfo info;
+        if (!chosen[i]) continue;
+        int code = model_info(model, i, &info);
+        if (code != EXIT_DONE) return code;
+        out->indices[out->count++] = i;
+        out->bytes += describe_bytes(info.descriptor);
+    }
+    return EXIT_DONE;
+}
+
+int select_for_transfer(Model *model, char **patterns, size_t pattern_count, Selection *out) {
+    size_t n = (size_t)model->count + 1;
+    bool *flags = calloc(2 * n + pattern_count, sizeof *flags), *heads, *used;
+    int code = EXIT_DONE;
+    memset(out, 0, sizeof *out);
+    out->indices = calloc(n, sizeof *out->indices);
+    if (!flags || !out->indices) {
+        free(flags);
+        selection_clear(out);
+        return report_failure(EXIT_SYSTEM, model->path, "no memory for a list of %llu tensors", (unsigned long long)model->count);
+    }
+    heads = flags + n;
+    used = heads + n;
+    for (uint64_t i = 0; i < model->count && code == EXIT_DONE; i++) code = select_one(model, i, patterns, pattern_count, used, flags, heads);
+    for (size_t p = 0; p < pattern_count && code == EXIT_DONE; p++) {
+        if (used[p]) continue;
+        char *shown = escape_text(patterns[p], strlen(patterns[p]));
+        code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": no name matches; `hurray inspect` lists them", shown ? shown : "?");
+        free(shown);
+    }
+    if (code == EXIT_DONE) code = collect(model, flags, out);
+    if (code != EXIT_DONE) selection_clear(out);
+    free(flags);
+    return code;
+}
+
+void selection_clear(Selection *selection) {
+    free(selection->indices);
+    memset(selection, 0, sizeof *selection);
+}
+
+int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor) {
+    Model *model = transfer->model;
+    uint32_t count = 0;
+    if (!transfer->piece) transfer->piece = malloc(TRANSFER_PIECE);
+    if (!transfer->piece) return report_failure(EXIT_SYSTEM, model->path, "no memory");
+    hurray_descriptor_buffer_count(descriptor, &count);
+    for (uint32_t k = 0; k < count; k++) {
+        HurrayBufferHandle handle;
+        hurray_descriptor_buffer(descriptor, k, &handle);
+        for (uint64_t at = 0; at < handle.byte_size;) {
+            const HurrayError *error = NULL;
+            size_t len = (size_t)(handle.byte_size - at < TRANSFER_PIECE ? handle.byte_size - at : TRANSFER_PIECE);
+            if (interrupted) return EXIT_INTERRUPTED;
+            if (hurray_loader_read_bytes(model->loader, i, k, at, transfer->piece, len) != HURRAY_OK)
+                return report_error(model->path, hurray_loader_last_error(model->loader));
+            if (transfer->sink(transfer->ctx, transfer->piece, len, &error) != HURRAY_OK) return report_error(transfer->out, error);
+            at += len;
+            transfer->done += len;
+            bar_update(transfer->bar, transfer->done, transfer->total, false);
+        }
+    }
+    return EXIT_DONE;
+}
+
+bool gather_kv(Model *model, HurrayKvEntry **entries, size_t *count) {
+    uint64_t n = 0;
+    hurray_loader_kv_count(model->loader, &n);
+    *count = 0;
+    *entries = NULL;
+    if (n == 0) return true;
+    *entries = calloc((size_t)n, sizeof **entries);
+    if (!*entries) {
+        report_failure(EXIT_SYSTEM, model->path, "no memory for %llu metadata entries", (unsigned long long)n);
+        return false;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (hurray_loader_kv_entry(model->loader, i, &(*entries)[*count]) == HURRAY_OK) ++*count;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* Moving tensors from a model to a writer in bounded memory; shared by convert and stream write. */
+#ifndef HRY_CLI_TRANSFER_H
+#define HRY_CLI_TRANSFER_H
+
+#include "model.h"
+#include "progress.h"
+
+#define TRANSFER_PIECE (UINT64_C(4) << 20)
+
+/* Which tensors: names or patterns (none: all); a head brings its members. */
+typedef struct Selection {
+    uint64_t *indices; /* in write order */
+    uint64_t count, bytes;
+} Selection;
+
+/* Reports a name or pattern that matches nothing (exit code 4), a spoiled tensor (its own code), no memory. */
+int select_for_transfer(Model *model, char **patterns, size_t pattern_count, Selection *out);
+void selection_clear(Selection *selection);
+
+/* Takes `len` bytes; a status of the library, its record in *error (never NULL on failure). */
+typedef HurrayStatus (*TransferSink)(void *ctx, const void *bytes, size_t len, const HurrayError **error);
+
+typedef struct Transfer {
+    Model *model;
+    TransferSink sink;
+    void *ctx;
+    const char *out; /* how messages call the sink */
+    Bar *bar;
+    uint64_t done, total;
+    unsigned char *piece;
+} Transfer;
+
+/* All buffers of tensor i, in order. Returns an exit code, everything reported; EXIT_INTERRUPTED without a word after a signal. */
+int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor);
+
+/* All KV of a model, borrowed from it; NULL with *count 0 when there is none. False: no memory (reported). */
+bool gather_kv(Model *model, HurrayKvEntry **entries, size_t *count);
+
+#endif
