@@ -122,11 +122,11 @@ int64_t hry_value_integer(const HryForm *form, const uint8_t *code) {
 void hry_value_table(const HryForm *form, float table[256]) {
     uint32_t count = form->bits <= 8 ? 1u << form->bits : 0;
     for (uint32_t code = 0; code < 256; code++) {
-        uint8_t byte = (uint8_t)code;
+        uint8_t bytes[8] = {(uint8_t)code};
         if (code >= count || form->kind == HRY_FORM_NONE || form->kind == HRY_FORM_COMPLEX)
             table[code] = 0;
         else if (form->kind == HRY_FORM_SIGNED || form->kind == HRY_FORM_UNSIGNED)
-            table[code] = (float)hry_value_integer(form, &byte);
+            table[code] = (float)hry_value_integer(form, bytes);
         else
             table[code] = (float)small_float(form, code);
     }

@@ -161,7 +161,7 @@ static HurrayStatus read_info(HryGgufReader *r, Info *info) {
 /* Type and bytes of a tensor, as a descriptor says them. */
 static HurrayStatus describe(const Info *info, HryImported *out, uint8_t block[HRY_GGML_LAYOUT_DATA], HurrayError *error) {
     const HryGgmlType *type = hry_ggml_find(info->type);
-    uint64_t elements, row = info->rank ? info->dims[0] : 1;
+    uint64_t elements = 0, row = info->rank ? info->dims[0] : 1;
     bool fits = hry_product_u64(info->dims, info->rank, &elements) && elements >> 63 == 0;
     out->layout_tag = HURRAY_LAYOUT_ROW_MAJOR;
     for (size_t i = 0; i < sizeof plain_types / sizeof *plain_types; i++)

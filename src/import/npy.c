@@ -118,7 +118,7 @@ static bool read_shape(Text *t, HryNpy *npy) {
         return true;
     }
     for (;;) {
-        uint64_t dim;
+        uint64_t dim = 0;
         if (!read_int(t, &dim)) return false;
         if (npy->rank == HURRAY_MAX_RANK) {
             hry_fail(t->error, HURRAY_ERR_UNSUPPORTED, "shape", t->offset + open, "the shape has more than 64 dimensions, which no descriptor can say");

@@ -183,7 +183,7 @@ static HurrayStatus read_directory(HryZip *zip, const End *end, uint64_t max_byt
 
 HurrayStatus hry_zip_open(const HurrayTransport *transport, uint64_t size, uint64_t max_bytes, const HurrayAllocator *allocator, HryZip *out,
                           HurrayError *error) {
-    End end;
+    End end = {0};
     memset(out, 0, sizeof *out);
     out->allocator = *allocator;
     out->transport = transport;

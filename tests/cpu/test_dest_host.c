@@ -316,7 +316,7 @@ static void *churn(void *ctx) {
         HurrayBufferInfo *slot = &kept[i * 7 % 16];
         if (slot->data) {
             const unsigned char *bytes = slot->data;
-            if (bytes[0] != bytes[slot->byte_size - 1]) return slot;
+            if (bytes[0] != bytes[slot->byte_size - 1]) return ctx;
             drop(slot);
         }
         *slot = fill_and_freeze(dest, i % 50 == 0 ? 200000 : 1 + i % 999, 64, (int)(i & 255));
