@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "format/handle.h"
 
 #define EVENT_TAKEN 1u
 #define EVENT_ORDERED 2u
@@ -39,17 +40,6 @@ struct HurrayItem {
 
 /* ---- buffers ---- */
 
-/* Which classes a device may have beside standard (docs/format.md 1.2), as bits. */
-static bool pair_is_legal(uint8_t device, uint8_t memory_class) {
-    static const uint8_t classes[] = {
-        [HURRAY_DEVICE_CPU] = 0x7,   [HURRAY_DEVICE_CUDA] = 0xF,    [HURRAY_DEVICE_ROCM] = 0xF,    [HURRAY_DEVICE_METAL] = 0x7,
-        [HURRAY_DEVICE_VULKAN] = 0xF, [HURRAY_DEVICE_WEBGPU] = 0x1, [HURRAY_DEVICE_HEXAGON] = 0x7, [HURRAY_DEVICE_LEVEL_ZERO] = 0xF,
-        [HURRAY_DEVICE_OPENCL] = 0x7};
-    if (device < sizeof classes) return memory_class < 4 && (classes[device] >> memory_class & 1u);
-    bool private_class = memory_class >= HURRAY_PRIVATE_FIRST && memory_class <= HURRAY_PRIVATE_LAST;
-    return device >= HURRAY_PRIVATE_FIRST && device <= HURRAY_PRIVATE_LAST && (memory_class == HURRAY_MEMORY_STANDARD || private_class);
-}
-
 HurrayStatus hry_buffer_info_check(const HurrayBufferInfo *info, HurrayError *error) {
     if (!info->data && info->byte_size)
         return hry_fail(error, HURRAY_ERR_NULL_POINTER, "data", HRY_NO_OFFSET, "a buffer of %llu bytes needs memory; only an empty one may be NULL",
@@ -63,7 +53,7 @@ HurrayStatus hry_buffer_info_check(const HurrayBufferInfo *info, HurrayError *er
     if ((uintptr_t)info->data & (info->alignment - 1u))
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "data", HRY_NO_OFFSET, "the memory at %p is not aligned to %u bytes as declared",
                         info->data, (unsigned)info->alignment);
-    if (!pair_is_legal(info->device_tag, info->memory_class))
+    if (!hry_device_tag_is_legal(info->device_tag) || !hry_memory_class_fits(info->device_tag, info->memory_class))
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET,
                         "device tag %u with memory class %u is no pair of the format", (unsigned)info->device_tag, (unsigned)info->memory_class);
     if (info->sync_mode > HURRAY_SYNC_CONSUMER_STREAM)

@@ -104,6 +104,11 @@ HurrayStatus hry_item_allocate(HryItemDestinations *item, HurrayError *error) {
         HurrayStatus status = destination->allocate(destination->ctx, &request, &out);
         if (status == HURRAY_WAIT) return HURRAY_WAIT;
         if (status != HURRAY_OK) return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's allocate"), error);
+        if (!out.id)
+            return buffer_failed(item, k,
+                                 hry_fail(error, HURRAY_ERR_INVALID_REPORT, "id", HRY_NO_OFFSET,
+                                          "the destination's allocate callback answered OK without an id"),
+                                 error);
         buffer->asked = true;
         buffer->id = out.id;
         buffer->prefilled = out.flags & HURRAY_DESTINATION_PREFILLED;
