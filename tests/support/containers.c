@@ -99,7 +99,7 @@ void assert_tensor_pattern(const HurrayTensor *tensor, uint64_t i) {
 
 /* ---- containers ---- */
 
-static uint8_t *room(Built *built, size_t more) {
+static uint8_t *room(Container *built, size_t more) {
     if (built->len + more > built->capacity) {
         built->capacity = (built->len + more) * 2;
         built->bytes = realloc(built->bytes, built->capacity);
@@ -111,20 +111,20 @@ static uint8_t *room(Built *built, size_t more) {
     return at;
 }
 
-static void pad(Built *built, size_t alignment) {
+static void pad(Container *built, size_t alignment) {
     size_t over = built->len % alignment;
     if (over) room(built, alignment - over);
 }
 
-void built_begin_stream(Built *built) { memset(built, 0, sizeof *built); }
+void container_begin_stream(Container *built) { memset(built, 0, sizeof *built); }
 
-void built_begin_file(Built *built, uint32_t alignment) {
+void container_begin_file(Container *built, uint32_t alignment) {
     memset(built, 0, sizeof *built);
     built->alignment = alignment;
     room(built, HRY_HEADER_SIZE);
 }
 
-void built_add(Built *built, const char *name, HurrayDescriptor *descriptor) {
+void container_add(Container *built, const char *name, HurrayDescriptor *descriptor) {
     size_t size = hry_descriptor_encoded_size(descriptor), count = built->count++;
     built->rows = realloc(built->rows, built->count * sizeof *built->rows);
     built->counts = realloc(built->counts, built->count);
@@ -154,7 +154,7 @@ void built_add(Built *built, const char *name, HurrayDescriptor *descriptor) {
 
 static void row_at(const void *ctx, uint64_t i, HryIndexRow *out) { *out = ((const HryIndexRow *)ctx)[i]; }
 
-static void add_kv(Built *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count) {
+static void add_kv(Container *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count) {
     HurrayAllocator allocator = hry_alloc_default();
     HurrayError error;
     uint8_t *sums = NULL, *section = NULL;
@@ -183,7 +183,7 @@ static void add_kv(Built *built, uint32_t flags, const HurrayKvEntry *kv, size_t
     free(entries);
 }
 
-void built_finish(Built *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count) {
+void container_finish(Container *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count) {
     HurrayAllocator allocator = hry_alloc_default();
     HurrayError error;
     uint32_t *order = NULL;
@@ -209,15 +209,15 @@ void built_finish(Built *built, uint32_t flags, const HurrayKvEntry *kv, size_t 
     hry_header_encode(&header, built->bytes);
     room(built, HRY_TRAILER_SIZE);
     if (flags & BUILD_NO_CRC) hry_trailer_encode(&built->trailer, built->bytes + built->len - HRY_TRAILER_SIZE);
-    else built_mend(built);
+    else container_mend(built);
 }
 
-void built_mend(Built *built) {
+void container_mend(Container *built) {
     built->trailer.index_crc32c = hry_crc32c(0, built->bytes + built->trailer.index_offset, built->trailer.index_length);
     hry_trailer_encode(&built->trailer, built->bytes + built->len - HRY_TRAILER_SIZE);
 }
 
-void built_free(Built *built) {
+void container_free(Container *built) {
     for (size_t i = 0; i < built->count; i++) free((void *)(uintptr_t)built->rows[i].name);
     free(built->rows);
     free(built->counts);

@@ -28,7 +28,7 @@ void assert_pattern(const void *data, uint64_t tensor, uint32_t buffer, uint64_t
 #define BUILD_REVERSED 8u   /* index in the opposite order */
 #define BUILD_BAD_SUMS 16u  /* all of them wrong */
 
-typedef struct Built {
+typedef struct Container {
     uint8_t *bytes; /* the whole container */
     size_t len, capacity;
     uint32_t alignment;
@@ -38,16 +38,16 @@ typedef struct Built {
     uint32_t *crcs;
     size_t crc_count;
     HryTrailer trailer;
-} Built;
+} Container;
 
-void built_begin_file(Built *built, uint32_t alignment);
-void built_begin_stream(Built *built);
+void container_begin_file(Container *built, uint32_t alignment);
+void container_begin_stream(Container *built);
 /* Takes the descriptor. name is ignored in a stream. */
-void built_add(Built *built, const char *name, HurrayDescriptor *descriptor);
-void built_finish(Built *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count);
+void container_add(Container *built, const char *name, HurrayDescriptor *descriptor);
+void container_finish(Container *built, uint32_t flags, const HurrayKvEntry *kv, size_t kv_count);
 /* After an edit of index bytes: the checksum in the trailer is right again. */
-void built_mend(Built *built);
-void built_free(Built *built);
+void container_mend(Container *built);
+void container_free(Container *built);
 
 /* The tensor `i`'s pattern is at its place (asserts); buffers as delivered to the host. */
 void assert_tensor_pattern(const HurrayTensor *tensor, uint64_t i);
