@@ -12,8 +12,8 @@
 #define FIRST_REGION ((size_t)64 << 10)
 #define LARGEST_GUESS ((size_t)1 << 30) /* a region made without knowing what comes */
 #define LARGEST_PLAN ((uint64_t)64 << 30)
-#define OWN_PAGES ((uint64_t)64 << 10)  /* buffers from here on begin and end at pages of their own */
-#define LEAST_ALIGNMENT 64u             /* also keeps two buffers out of one cache line */
+#define OWN_PAGES ((uint64_t)64 << 10) /* buffers from here on begin and end at pages of their own */
+#define LEAST_ALIGNMENT 64u            /* also keeps two buffers out of one cache line */
 #define LARGEST_IO_ALIGNMENT 65536u
 
 /* A region hands out its bytes front to back; it goes when its last block does. The one new blocks come from starts
@@ -268,8 +268,8 @@ static HurrayStatus check_options(const HurrayHostOptions *options, HurrayError 
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "huge_pages", HRY_NO_OFFSET,
                         "huge_pages is %u, expected HURRAY_AUTO, HURRAY_ON or HURRAY_OFF", (unsigned)options->huge_pages);
     if (options->min_alignment && !hry_is_pow2(options->min_alignment))
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "min_alignment", HRY_NO_OFFSET,
-                        "min_alignment is %u, expected a power of two", (unsigned)options->min_alignment);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "min_alignment", HRY_NO_OFFSET, "min_alignment is %u, expected a power of two",
+                        (unsigned)options->min_alignment);
     if (options->numa_node < -1)
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "numa_node", HRY_NO_OFFSET, "numa_node is %d, expected a node or -1",
                         (int)options->numa_node);

@@ -158,8 +158,9 @@ HurrayStatus hurray_destination_in_place(const HurrayTransport *source, HurrayDe
     if (!source || !out) return HURRAY_ERR_NULL_POINTER;
     hry_transport_access(source, &access);
     if (access.kind != HRY_TRANSPORT_MAPPING) {
-        hry_fail(&local, HURRAY_ERR_INVALID_ARGUMENT, "source", HRY_NO_OFFSET,
-                 "the source's bytes lie nowhere in memory; in place needs a transport of hurray_transport_mapped or hurray_transport_memory");
+        hry_fail(
+            &local, HURRAY_ERR_INVALID_ARGUMENT, "source", HRY_NO_OFFSET,
+            "the source's bytes lie nowhere in memory; in place needs a transport of hurray_transport_mapped or hurray_transport_memory");
         return hry_error_export(error, &local);
     }
     HurrayStatus status = hry_destination_in_place(&access.mapping, 1, NULL, &access.mapping->allocator, out, &local);

@@ -34,8 +34,7 @@ HurrayStatus hry_mapping_file(int fd, const char *path, const HurrayAllocator *a
     struct stat st;
     size_t len;
     if (fstat(fd, &st) != 0) return hry_fail_system(error, HURRAY_ERR_TRANSPORT, errno, "look at", path);
-    if (!S_ISREG(st.st_mode))
-        return hry_fail_system(error, HURRAY_ERR_TRANSPORT, S_ISDIR(st.st_mode) ? EISDIR : ENODEV, "map", path);
+    if (!S_ISREG(st.st_mode)) return hry_fail_system(error, HURRAY_ERR_TRANSPORT, S_ISDIR(st.st_mode) ? EISDIR : ENODEV, "map", path);
     if (!hry_to_size((uint64_t)st.st_size, &len)) return hry_fail_system(error, HURRAY_ERR_TRANSPORT, EFBIG, "map", path);
     HryMapping *mapping = mapping_new(allocator, error);
     if (!mapping) return error->code;

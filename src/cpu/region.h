@@ -23,7 +23,6 @@ void hry_region_unmap(HryRegion *region);
 /* The whole pages inside [at, at + len) go back to the system; the addresses stay and would read as zero. */
 void hry_region_give_back(const HryRegion *region, uint8_t *at, size_t len);
 
-
 /* size (a multiple of HRY_HUGE_PAGE) bytes at a multiple of HRY_HUGE_PAGE on any kernel: mapped with one piece more, both
  * ends cut off. NULL: refused. */
 uint8_t *hry_region_cut(size_t size);

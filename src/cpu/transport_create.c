@@ -20,10 +20,10 @@
 typedef struct Create {
     HurrayAllocator allocator;
     const HryFileCalls *calls;
-    int fd, folder;       /* folder -1: no regular file, written as it is */
-    char temporary[32];   /* its name in the folder; "" while it has none */
+    int fd, folder;     /* folder -1: no regular file, written as it is */
+    char temporary[32]; /* its name in the folder; "" while it has none */
     char name[NAME_MAX + 1];
-    int sync_error;       /* of the first sync that failed: later ones would not know */
+    int sync_error; /* of the first sync that failed: later ones would not know */
     bool synced, renamed, finished;
 } Create;
 

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "cpu/page_cache.h"
 #include "cpu/system.h"
 #include "cpu/transport.h"
 
-#define ONE_CALL ((size_t)1 << 30)    /* the system moves less than 2 GiB at once */
+#define ONE_CALL ((size_t)1 << 30)     /* the system moves less than 2 GiB at once */
 #define WORTH_DIRECT ((size_t)1 << 20) /* shorter reads gain nothing from going past the page cache */
 
 typedef struct File {
@@ -68,22 +68,11 @@ HurrayStatus hry_file_sync(const HryFileCalls *calls, int fd) {
     return HURRAY_OK;
 }
 
-/* Already in the page cache? Then it comes from there, which is faster than any disk. */
-static ssize_t read_cached(int fd, uint8_t *dst, size_t len, uint64_t offset) {
-    struct iovec piece = {dst, len};
-    return preadv2(fd, &piece, 1, (off_t)offset, RWF_NOWAIT);
-}
-
 /* False: read through the page cache instead. */
 static bool read_direct(const File *file, uint64_t offset, uint8_t *dst, size_t len, size_t *moved) {
     uint64_t mask = (uint64_t)file->direct_alignment - 1;
     if (file->direct_fd < 0 || ((offset | (uintptr_t)dst | len) & mask) != 0) return false;
-    if (file->direct_only_cold) {
-        if (len < WORTH_DIRECT) return false;
-        ssize_t n = read_cached(file->fd, dst, len, offset);
-        if (n > 0) *moved = (size_t)n;
-        if (n > 0 || (n < 0 && errno != EAGAIN)) return n > 0;
-    }
+    if (file->direct_only_cold && (len < WORTH_DIRECT || hry_page_cache_percent(file->fd, offset, len) >= 50)) return false;
     ssize_t n = file->calls->pread(file->direct_fd, dst, len, (off_t)offset);
     if (n < 0) return false;
     *moved = (size_t)n;

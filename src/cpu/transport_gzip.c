@@ -16,7 +16,7 @@
 typedef struct Reading {
     z_stream z;
     bool begun, in_member, any_member, inner_ended;
-    bool more; /* the output was full: there may be more of it without further input */
+    bool more;           /* the output was full: there may be more of it without further input */
     HurrayStatus failed; /* damage found behind bytes already delivered; for good */
     uint64_t position;   /* of read_at, where inner has no read */
     uint8_t stage[STAGE];
@@ -90,8 +90,9 @@ static HurrayStatus fill_stage(Gzip *gzip, Reading *reading) {
 /* zlib tells damage apart only by its text: sums that do not match, or bytes that are no gzip (after a whole member:
  * something foreign behind it). */
 static HurrayStatus damage(const z_stream *z) {
-    return z->msg && (strcmp(z->msg, "incorrect data check") == 0 || strcmp(z->msg, "incorrect length check") == 0) ? HURRAY_ERR_CHECKSUM
-                                                                                                                     : HURRAY_ERR_INVALID_DATA;
+    return z->msg && (strcmp(z->msg, "incorrect data check") == 0 || strcmp(z->msg, "incorrect length check") == 0)
+               ? HURRAY_ERR_CHECKSUM
+               : HURRAY_ERR_INVALID_DATA;
 }
 
 /* Inflates into dst what the stage holds. Members follow each other without a gap; input that ends inside one is cut. */

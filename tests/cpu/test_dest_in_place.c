@@ -76,9 +76,7 @@ static void an_aligned_buffer_is_the_mapping_itself_and_outlives_everything(void
             switch (orders[order][i]) {
             case 0: hurray_transport_release(&t); break;
             case 1: hurray_destination_release(&dest); break;
-            default:
-                assert_int_equal(((uint8_t *)info.data)[299], (8192 + 299) / 64 % 256);
-                info.release(info.data, info.release_context);
+            default: assert_int_equal(((uint8_t *)info.data)[299], (8192 + 299) / 64 % 256); info.release(info.data, info.release_context);
             }
         }
         fail_alloc_assert_empty(&alloc);
@@ -92,8 +90,8 @@ static void what_does_not_lie_so_is_host_memory(void **state) {
     HurrayDestinationAlloc dest;
     assert_int_equal(hurray_destination_in_place(&t, &dest, NULL), HURRAY_OK);
     dest.retain(dest.ctx);
-    HurrayDestinationRequest requests[] = {ask(64, 300, 4096), ask(HURRAY_NONE, 300, 64), ask(SIZE - 299, 300, 1), ask(UINT64_MAX - 1, 300, 1),
-                                           ask(4096, 300, 64), ask(0, 300, 3)};
+    HurrayDestinationRequest requests[] = {ask(64, 300, 4096),          ask(HURRAY_NONE, 300, 64), ask(SIZE - 299, 300, 1),
+                                           ask(UINT64_MAX - 1, 300, 1), ask(4096, 300, 64),        ask(0, 300, 3)};
     requests[4].source_index = 1;
     for (size_t i = 0; i < 5; i++) {
         HurrayDestination out = {.struct_size = sizeof out};

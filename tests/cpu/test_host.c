@@ -108,8 +108,8 @@ static void a_device_has_a_node_only_when_it_is_nearer_to_one(void **state) {
     (void)state;
     FailAlloc alloc;
     HryNuma *numa = make(&alloc);
-    static const char *const bad[] = {"", "../../etc/passwd", "0000:00:00.0/..", "..", "ffff:ff:1f.7",
-                                      "a very long text that is no address at all, is it"};
+    static const char *const bad[] = {"",   "../../etc/passwd", "0000:00:00.0/..",
+                                      "..", "ffff:ff:1f.7",     "a very long text that is no address at all, is it"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_equal(hry_numa_pci_node(numa, bad[i]), -1);
     int node = hry_numa_pci_node(numa, "0000:00:00.0");
     assert_true(node == -1 || hry_numa_has_node(numa, node));

@@ -26,7 +26,8 @@ static void run(void *ctx, void *job, unsigned worker) {
     atomic_store(&scene->began, true);
     while (atomic_load(&scene->hold)) usleep(100);
     unsigned most = atomic_load(&scene->most_worker);
-    while (worker > most && !atomic_compare_exchange_weak(&scene->most_worker, &most, worker)) {}
+    while (worker > most && !atomic_compare_exchange_weak(&scene->most_worker, &most, worker)) {
+    }
     ++*(unsigned *)job;
     atomic_fetch_add(&scene->ran, 1);
 }
@@ -48,7 +49,8 @@ static void every_job_runs_once(void **state) {
         HryPool *pool = make(&scene, workers, workers % 2 ? 1 : 64, &alloc);
         memset(jobs, 0, sizeof jobs);
         for (size_t i = 0; i < 2000; i++) assert_true(hry_pool_push(pool, &jobs[i]));
-        while (hry_pool_help(pool)) {}
+        while (hry_pool_help(pool)) {
+        }
         hry_pool_drain(pool);
         for (size_t i = 0; i < 2000; i++) assert_int_equal(jobs[i], 1);
         assert_int_equal(scene.ran, 2000);

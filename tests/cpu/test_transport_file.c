@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cpu/page_cache.h"
 #include "cpu/transport.h"
 #include "support/fail_alloc.h"
 
@@ -142,6 +143,32 @@ static void direct_reads_give_the_same_bytes_aligned_or_not(void **state) {
         hurray_transport_release(&t);
         unlink(name);
     }
+}
+
+static void what_the_page_cache_holds_is_told(void **state) {
+    (void)state;
+    char name[64];
+    uint8_t *got = malloc(1 << 20);
+    snprintf(name, sizeof name, "/var/tmp/hurray-cached-%d", (int)getpid());
+    int fd = open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
+    for (int i = 0; i < 16; i++) assert_int_equal(pwrite(fd, content, 262144, i * 262144), 262144);
+    assert_int_equal(fsync(fd), 0);
+    assert_int_equal(hry_page_cache_percent(fd, 0, 4 << 20), 100);
+    assert_int_equal(hry_page_cache_probe(fd, 0, 4 << 20), 100);
+    assert_int_equal(hry_page_cache_percent(fd, 100, UINT64_MAX), 100);
+    assert_int_equal(hry_page_cache_percent(fd, 4 << 20, 100), 0);
+    assert_int_equal(hry_page_cache_probe(fd, UINT64_MAX, 100), 0);
+    assert_int_equal(hry_page_cache_percent(-1, 0, 100), -1);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    int cold = hry_page_cache_percent(fd, 0, 4 << 20);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    assert_int_equal(pread(fd, got, 1 << 20, 0), 1 << 20);
+    int quarter = hry_page_cache_percent(fd, 0, 4 << 20), probed = hry_page_cache_probe(fd, 1 << 20, 1 << 20);
+    print_message("cached of a cold file: %d %%, with a quarter read: %d %%, probed in the rest: %d %%\n", cold, quarter, probed);
+    if (cold == 0) assert_int_equal(quarter, 25); /* some file systems never forget */
+    close(fd);
+    unlink(name);
+    free(got);
 }
 
 /* Larger than half the memory, but with holes only: no room is needed. */
@@ -386,6 +413,7 @@ int main(void) {
         cmocka_unit_test(a_path_is_read_at_and_in_order),
         cmocka_unit_test(a_descriptor_stays_the_callers_unless_given_away),
         cmocka_unit_test(direct_reads_give_the_same_bytes_aligned_or_not),
+        cmocka_unit_test(what_the_page_cache_holds_is_told),
         cmocka_unit_test(a_cold_piece_of_a_file_too_large_for_the_cache_is_read_directly),
         cmocka_unit_test(interrupted_calls_are_repeated_and_short_ones_passed_on),
         cmocka_unit_test(a_failing_call_leaves_errno),

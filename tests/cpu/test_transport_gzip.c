@@ -103,7 +103,8 @@ static void compress(Pipe *to, const uint8_t *bytes, size_t len, uint32_t level)
         at += n;
     }
     HurrayStatus status;
-    while ((status = t.finish(t.ctx)) == -2000) {}
+    while ((status = t.finish(t.ctx)) == -2000) {
+    }
     assert_int_equal(status, HURRAY_OK);
     assert_int_equal(to->finished, 1);
     size_t n;

@@ -42,10 +42,10 @@ static int remove_file(void **state) {
     return unlink(path);
 }
 
-#define NEEDS_URING()                              \
-    if (!hry_uring_usable(why, sizeof why)) {      \
-        print_message("skipped: %s\n", why);       \
-        skip();                                    \
+#define NEEDS_URING()                                                                                                                      \
+    if (!hry_uring_usable(why, sizeof why)) {                                                                                              \
+        print_message("skipped: %s\n", why);                                                                                               \
+        skip();                                                                                                                            \
     }
 
 static HryUring *make(unsigned depth, FailAlloc *alloc) {
@@ -261,7 +261,8 @@ static void a_refusal_has_a_reason(void **state) {
     static const struct {
         int answer;
         const char *word;
-    } cases[] = {{EPERM, "seccomp"}, {EACCES, "seccomp"}, {ENOSYS, "no io_uring"}, {ENOMEM, "ulimit"}, {EMFILE, "descriptor"}, {EIO, "Input/output"}};
+    } cases[] = {{EPERM, "seccomp"}, {EACCES, "seccomp"},    {ENOSYS, "no io_uring"},
+                 {ENOMEM, "ulimit"}, {EMFILE, "descriptor"}, {EIO, "Input/output"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Refusal refusal = {.answer = cases[i].answer};
         pthread_t thread;
