@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "core/file_fetch.h"
+#include "cpu/transport.h"
 #include "driver/transport_call.h"
 
 #define BATCH_BYTES (UINT64_C(1) << 20)
@@ -126,6 +127,11 @@ static HurrayStatus read_batch(HurrayLoader *loader, const HryLoaderSource *sour
     HurrayStatus status = batch->first == batch->last
                               ? HURRAY_ERR_UNSUPPORTED
                               : hry_transport_read_exactly(&source->model->transport, batch->offset, scratch, (size_t)batch->len, error);
+    /* a caller's callback that fails is not asked again; of a file it can be found out whose bytes cannot be read */
+    HryTransportAccess access;
+    hry_transport_access(&source->model->transport, &access);
+    bool ask_again = batch->first == batch->last || status == HURRAY_ERR_TRUNCATED || access.kind == HRY_TRANSPORT_FILE;
+    if (status != HURRAY_OK && !ask_again) return hry_loader_blame(loader, batch->first, error);
     for (uint64_t i = batch->first; i <= batch->last; i++) {
         HurrayDescriptor *known;
         HurrayStatus one = HURRAY_OK;

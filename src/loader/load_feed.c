@@ -89,12 +89,13 @@ static bool cut_piece(HryLoad *load, HryItem *item, uint32_t k, bool converts) {
     piece.offset = converts || window->prefilled ? at : item->to.buffers[k].source_offset + at;
     if (converts && chunk > CONVERT_CHUNK) chunk = CONVERT_CHUNK;
     piece.len = hry_cut(piece.offset, left, chunk, item->io->direct_fd >= 0 ? item->io->direct_alignment : 1);
+    if (!hry_load_add_piece(load, window, &piece)) return false;
     window->given += piece.len;
     window->pieces++;
     item->open++;
     item->converting = converts;
     if (window->given == window->window.len) fill->current = NULL;
-    return hry_load_add_piece(load, window, &piece);
+    return true;
 }
 
 typedef enum Fed { FED_NOTHING_MORE, FED_LATER, FED_WAIT, FED_FAILED } Fed;

@@ -1,0 +1,794 @@
+#include "loader/loader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/fail_alloc.h"
+#include "support/models.h"
+#include "support/script_destination.h"
+#include "support/script_transport.h"
+
+#define COUNT 40u
+
+typedef struct Scene {
+    ModelTensor tensors[COUNT];
+    char names[COUNT][16];
+    ModelBytes bytes;
+    ScriptTransport script;
+    HurrayLoader *loader;
+} Scene;
+
+/* Forty tensors: many small ones, some of many chunks, two empty. */
+static void make_scene(Scene *scene, bool foreign) {
+    memset(scene, 0, sizeof *scene);
+    for (uint32_t t = 0; t < COUNT; t++) {
+        snprintf(scene->names[t], sizeof scene->names[t], "t%u", t);
+        scene->tensors[t] = (ModelTensor){scene->names[t], t % 13 == 5 ? 0 : t % 7 == 3 ? 30000 + t * 977 : 16 + t, t};
+    }
+    scene->bytes = foreign ? model_safetensors(scene->tensors, COUNT) : model_hrry(scene->tensors, COUNT, 0);
+    script_source(&scene->script, scene->bytes.bytes, scene->bytes.len);
+    scene->script.flags = HURRAY_TRANSPORT_CONCURRENT;
+}
+
+static HurrayStatus open_scene(Scene *scene, const HurrayLoaderOptions *options) {
+    HurrayTransport transport = script_transport(&scene->script);
+    HurraySource source = {.transport = &transport};
+    return hurray_loader_open_sources(&source, 1, options, &scene->loader, NULL);
+}
+
+static void end_scene(Scene *scene) {
+    hurray_loader_destroy(&scene->loader);
+    script_free(&scene->script);
+    model_free(&scene->bytes);
+}
+
+static HurrayLoaderOptions small_chunks(uint32_t threads) {
+    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+    options.threads = threads;
+    options.chunk_bytes = 4096;
+    return options;
+}
+
+static void check_all(const Scene *scene, HurrayTensorSet *set) {
+    for (uint32_t t = 0; t < COUNT; t++) {
+        HurrayTensor *tensor = NULL;
+        assert_int_equal(hurray_tensor_set_get(set, t, &tensor), HURRAY_OK);
+        assert_true(model_tensor_is(tensor, scene->tensors[t].size, scene->tensors[t].seed));
+    }
+}
+
+static void expect_loads(Scene *scene) {
+    HurrayTensorSet *set = NULL;
+    HurrayStatus status = hurray_loader_load(scene->loader, &set);
+    if (status != HURRAY_OK) print_error("%d %s\n", status, hurray_loader_last_error(scene->loader)->message);
+    assert_int_equal(status, HURRAY_OK);
+    check_all(scene, set);
+    hurray_tensor_set_destroy(&set);
+}
+
+static HurrayStatus load_fails(Scene *scene) {
+    HurrayTensorSet *set = NULL;
+    HurrayStatus status = hurray_loader_load(scene->loader, &set);
+    assert_null(set);
+    assert_int_equal(hurray_loader_last_error(scene->loader)->code, status);
+    assert_true(hurray_loader_last_error(scene->loader)->message[0] != 0);
+    return status;
+}
+
+/* ---- destinations ---- */
+
+static void windows_of_any_destination_are_filled_and_committed(void **state) {
+    (void)state;
+    for (int variant = 0; variant < 48; variant++) {
+        Scene scene;
+        ScriptDestination script;
+        static const size_t slots[] = {0, 1, 2, 7};
+        bool concurrent = variant & 1, foreign = variant & 2;
+        uint32_t threads = (uint32_t)(variant / 4) % 3;
+        make_scene(&scene, foreign);
+        script_destination_init(&script, slots[variant / 12], 1000, concurrent);
+        script.alloc_waits = 3;
+        script.freeze_waits = variant & 1 ? 2 : 0;
+        HurrayDestinationAlloc destination = script_destination(&script);
+        HurrayLoaderOptions options = small_chunks(threads + 1);
+        options.destination = &destination;
+        options.verify_data = HURRAY_VERIFY_STORED;
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        HurrayTensorSet *set = NULL;
+        assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+        assert_true(script.reserved_buffers == COUNT - 3);
+        if (slots[variant / 12]) assert_true(script.most_busy <= slots[variant / 12] && script.most_busy > 0);
+        hurray_loader_destroy(&scene.loader);
+        assert_int_equal(script.holds, 0);
+        check_all(&scene, set); /* outlives loader and destination */
+        hurray_tensor_set_destroy(&set);
+        script_destination_end(&script);
+        end_scene(&scene);
+    }
+}
+
+static void waiting_without_a_wait_callback_is_unsupported(void **state) {
+    (void)state;
+    Scene scene;
+    ScriptDestination script;
+    make_scene(&scene, false);
+    script_destination_init(&script, 1, 1000, true);
+    script.no_wait = true;
+    HurrayDestinationAlloc destination = script_destination(&script);
+    HurrayLoaderOptions options = small_chunks(2);
+    options.destination = &destination;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_UNSUPPORTED);
+    end_scene(&scene);
+    script_destination_end(&script);
+}
+
+static void a_failing_destination_names_the_tensor_and_leaks_nothing(void **state) {
+    (void)state;
+    static const int kinds[] = {SCRIPT_RESERVE, SCRIPT_ALLOCATE, SCRIPT_WINDOW, SCRIPT_COMMIT, SCRIPT_FREEZE, SCRIPT_WAIT};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+        for (uint64_t call = 1; call < 400; call += call < 20 ? 1 : 37) {
+            Scene scene;
+            ScriptDestination script;
+            make_scene(&scene, call & 1);
+            script_destination_init(&script, 2, 1500, call & 2);
+            script.fail_call[kinds[kind]] = call;
+            script.fail_status = -1234;
+            HurrayDestinationAlloc destination = script_destination(&script);
+            HurrayLoaderOptions options = small_chunks(1 + (uint32_t)(call % 3));
+            options.destination = &destination;
+            assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+            HurrayTensorSet *set = NULL;
+            HurrayStatus status = hurray_loader_load(scene.loader, &set);
+            bool reached = script.calls[kinds[kind]] >= call;
+            assert_int_equal(status, reached ? -1234 : HURRAY_OK);
+            if (reached) {
+                const HurrayError *error = hurray_loader_last_error(scene.loader);
+                assert_int_equal(error->cause, -1234);
+                if (kinds[kind] != SCRIPT_RESERVE && kinds[kind] != SCRIPT_WAIT) assert_true(error->tensor[0] == 't');
+                assert_int_equal(script.live, 0);
+                memset(script.fail_call, 0, sizeof script.fail_call);
+                expect_loads(&scene); /* the loader can load again */
+            } else {
+                check_all(&scene, set);
+                hurray_tensor_set_destroy(&set);
+            }
+            end_scene(&scene);
+            script_destination_end(&script);
+            if (!reached) break;
+        }
+}
+
+static void bytes_that_are_in_place_are_not_read_but_checked(void **state) {
+    (void)state;
+    for (int variant = 0; variant < 4; variant++) {
+        Scene scene;
+        ScriptDestination script;
+        make_scene(&scene, false);
+        script_destination_init(&script, 2, 1500, true);
+        script.prefill_from = 1000;
+        script.source = scene.bytes.bytes;
+        script.prefill_unreadable = variant & 1;
+        HurrayDestinationAlloc destination = script_destination(&script);
+        HurrayLoaderOptions options = small_chunks(2);
+        options.destination = &destination;
+        options.verify_data = variant & 2 ? HURRAY_VERIFY_REQUIRED : HURRAY_VERIFY_STORED;
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        if (variant == 3) {
+            assert_int_equal(load_fails(&scene), HURRAY_ERR_CHECKSUM);
+        } else {
+            HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+            expect_loads(&scene);
+            assert_int_equal(hurray_loader_stats(scene.loader, &stats), HURRAY_OK);
+            assert_true(stats.bytes_in_place > 30000 && stats.bytes_read < 6000);
+            if (!script.prefill_unreadable) assert_int_equal(stats.bytes_verified, stats.payload_bytes);
+        }
+        end_scene(&scene);
+        script_destination_end(&script);
+    }
+}
+
+/* ---- failures of reading ---- */
+
+static void a_failing_read_names_the_tensor_and_nothing_is_left(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, false);
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        HurrayLoaderOptions options = small_chunks(threads);
+        for (uint64_t call = 1;; call++) {
+            script_fail(&scene.script, 0, 0, 0);
+            assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+            script_fail(&scene.script, call, -4321, (int)(call & 1));
+            HurrayTensorSet *set = NULL;
+            HurrayStatus status = hurray_loader_load(scene.loader, &set);
+            if (status == HURRAY_OK) {
+                hurray_tensor_set_destroy(&set);
+                hurray_loader_destroy(&scene.loader);
+                assert_true(call > COUNT);
+                break;
+            }
+            assert_int_equal(status, -4321);
+            assert_null(set);
+            assert_true(hurray_loader_last_error(scene.loader)->tensor[0] == 't');
+            script_fail(&scene.script, 0, 0, 0);
+            expect_loads(&scene);
+            hurray_loader_destroy(&scene.loader);
+            if (call > 8) call += 6;
+        }
+    }
+    end_scene(&scene);
+}
+
+typedef struct BadSpots {
+    Scene *scene;
+    uint64_t at[3]; /* offsets that cannot be read */
+} BadSpots;
+
+static HurrayStatus spotted_read_at(void *ctx, uint64_t offset, uint8_t *dst, size_t len, size_t *out_filled) {
+    const BadSpots *spots = ctx;
+    for (int s = 0; s < 3; s++)
+        if (spots->at[s] >= offset && spots->at[s] < offset + len) {
+            *out_filled = 0;
+            return -2000 - s;
+        }
+    memcpy(dst, spots->scene->bytes.bytes + offset, len);
+    *out_filled = len;
+    return HURRAY_OK;
+}
+
+static HurrayStatus spotted_size(void *ctx, uint64_t *out) {
+    const BadSpots *spots = ctx;
+    *out = spots->scene->bytes.len;
+    return HURRAY_OK;
+}
+
+static void of_several_failures_the_first_in_file_order_is_told(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, true);
+    BadSpots spots = {&scene, {HURRAY_NONE, HURRAY_NONE, HURRAY_NONE}};
+    HurrayTransport transport = {.ctx = &spots, .read_at = spotted_read_at, .size = spotted_size, .flags = HURRAY_TRANSPORT_CONCURRENT};
+    HurraySource source = {.transport = &transport};
+    for (int round = 0; round < 200; round++) {
+        HurrayLoaderOptions options = small_chunks(1 + (uint32_t)round % 5);
+        HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+        spots.at[0] = spots.at[1] = spots.at[2] = HURRAY_NONE;
+        assert_int_equal(hurray_loader_open_sources(&source, 1, &options, &scene.loader, NULL), HURRAY_OK);
+        static const uint64_t which[] = {31, 10, 24};
+        for (int s = 0; s < 3; s++) {
+            assert_int_equal(hurray_loader_tensor_info(scene.loader, which[s], &info), HURRAY_OK);
+            spots.at[s] = info.data_offset + info.data_length / 2;
+        }
+        assert_int_equal(load_fails(&scene), -2001);
+        assert_string_equal(hurray_loader_last_error(scene.loader)->tensor, "t10");
+        assert_int_equal(hurray_loader_last_error(scene.loader)->tensor_index, 10);
+        assert_int_equal(hurray_loader_last_error(scene.loader)->buffer_index, 0);
+        hurray_loader_destroy(&scene.loader);
+    }
+    end_scene(&scene);
+}
+
+static void a_file_that_shrinks_meanwhile_is_truncated_at_a_tensor(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, true);
+    const char *path = model_save(&scene.bytes, "loader-shrink");
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        HurrayLoaderOptions options = small_chunks(threads);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(scene.bytes.bytes, 1, scene.bytes.len, file), scene.bytes.len);
+        fclose(file);
+        assert_int_equal(hurray_loader_open(path, &options, &scene.loader, NULL), HURRAY_OK);
+        HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+        assert_int_equal(hurray_loader_tensor_info(scene.loader, 12, &info), HURRAY_OK);
+        assert_int_equal(truncate(path, (off_t)(info.data_offset + 3)), 0);
+        assert_int_equal(load_fails(&scene), HURRAY_ERR_TRUNCATED);
+        assert_string_equal(hurray_loader_last_error(scene.loader)->tensor, "t12");
+        assert_int_equal(hurray_loader_last_error(scene.loader)->offset, info.data_offset + 3);
+        hurray_loader_destroy(&scene.loader);
+    }
+    unlink(path);
+    end_scene(&scene);
+}
+
+static void a_transport_that_reports_too_much_makes_the_loader_unusable(void **state) {
+    (void)state;
+    Scene scene;
+    static const ScriptStep step = {.limit = SCRIPT_ALL, .over = 1};
+    make_scene(&scene, true);
+    HurrayLoaderOptions options = small_chunks(2);
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    script_pattern(&scene.script, &step, 1);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_REPORT);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_UNUSABLE);
+    end_scene(&scene);
+}
+
+static void short_reads_and_serial_and_aligned_transports_are_all_right(void **state) {
+    (void)state;
+    for (int variant = 0; variant < 8; variant++) {
+        Scene scene;
+        make_scene(&scene, variant & 1);
+        if (variant & 2) script_every(&scene.script, 7);
+        scene.script.flags = variant & 4 ? 0 : HURRAY_TRANSPORT_CONCURRENT;
+        HurrayLoaderOptions options = small_chunks(3);
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        expect_loads(&scene);
+        end_scene(&scene);
+        if (variant & 2) continue;
+        make_scene(&scene, variant & 1);
+        scene.script.io_alignment = 512;
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        expect_loads(&scene);
+        end_scene(&scene);
+    }
+}
+
+static void a_wrong_sum_is_told_when_it_is_asked_for(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, false);
+    HurrayLoaderOptions options = small_chunks(2);
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    assert_int_equal(hurray_loader_tensor_info(scene.loader, 17, &info), HURRAY_OK);
+    scene.script.bytes[info.data_offset + info.data_length - 1] ^= 1;
+    HurrayTensorSet *set = NULL;
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&scene.loader);
+    options.verify_data = HURRAY_VERIFY_STORED;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_CHECKSUM);
+    assert_string_equal(hurray_loader_last_error(scene.loader)->tensor, "t17");
+    end_scene(&scene);
+    make_scene(&scene, true);
+    options.verify_data = HURRAY_VERIFY_REQUIRED;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_CHECKSUM); /* nothing is stored in a safetensors file */
+    end_scene(&scene);
+}
+
+/* ---- callbacks ---- */
+
+typedef struct Calls {
+    HurrayLoader *loader;
+    pthread_t thread;
+    uint64_t placed, delivered, told, traced;
+    uint64_t fail_place, fail_deliver, fail_progress;
+    uint64_t first_bytes, last_bytes, total;
+    bool cancel_in_deliver, reenter, other_thread;
+    uint8_t *into;
+    size_t into_len;
+    HurrayMemory memory[1];
+    void *user;
+} Calls;
+
+static void note_thread(Calls *calls) {
+    if (!pthread_equal(calls->thread, pthread_self())) calls->other_thread = true;
+}
+
+static HurrayStatus on_place(void *ctx, const HurrayTensorInfo *info, HurrayPlacement *placement) {
+    Calls *calls = ctx;
+    uint64_t n;
+    note_thread(calls);
+    calls->placed++;
+    assert_non_null(info->descriptor);
+    if (calls->reenter) assert_int_equal(hurray_loader_tensor_count(calls->loader, &n), HURRAY_ERR_BUSY);
+    if (calls->placed == calls->fail_place) return -1500;
+    if (info->name_len == 2 && info->name[1] == '1') placement->action = HURRAY_PLACE_SKIP;
+    if (info->index == 3 && calls->into) {
+        calls->memory[0] = (HurrayMemory){calls->into, calls->into_len};
+        placement->into = calls->memory;
+        placement->into_count = 1;
+    }
+    placement->user = calls->user;
+    return HURRAY_OK;
+}
+
+static HurrayStatus on_deliver(void *ctx, uint64_t index, HurrayTensor *tensor) {
+    Calls *calls = ctx;
+    (void)index;
+    note_thread(calls);
+    if (++calls->delivered == calls->fail_deliver) return -1501;
+    if (calls->cancel_in_deliver) hurray_loader_cancel(calls->loader);
+    hurray_tensor_destroy(&tensor);
+    return HURRAY_OK;
+}
+
+static HurrayStatus on_progress(void *ctx, const HurrayProgress *progress) {
+    Calls *calls = ctx;
+    note_thread(calls);
+    if (calls->told++ == 0) calls->first_bytes = progress->bytes_done;
+    calls->last_bytes = progress->bytes_done;
+    calls->total = progress->bytes_total;
+    return calls->told == calls->fail_progress ? -1502 : HURRAY_OK;
+}
+
+static void on_trace(void *ctx, const HurrayTraceEvent *event) {
+    Calls *calls = ctx;
+    note_thread(calls);
+    assert_true(event->begin_ns <= event->end_ns);
+    calls->traced++;
+}
+
+static HurrayLoaderOptions with_calls(Calls *calls, uint32_t threads) {
+    HurrayLoaderOptions options = small_chunks(threads);
+    memset(calls, 0, sizeof *calls);
+    calls->thread = pthread_self();
+    options.ctx = calls;
+    options.place = on_place;
+    options.progress = on_progress;
+    options.trace = on_trace;
+    return options;
+}
+
+static void callbacks_are_called_as_promised_on_the_loading_thread(void **state) {
+    (void)state;
+    Scene scene;
+    Calls calls;
+    make_scene(&scene, false);
+    HurrayLoaderOptions options = with_calls(&calls, 3);
+    calls.reenter = true;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    calls.loader = scene.loader;
+    HurrayTensorSet *set = NULL;
+    uint64_t n = 0, at, bytes, buffers;
+    assert_int_equal(hurray_loader_plan(scene.loader, HURRAY_DEVICE_CPU, 0, &bytes, &buffers), HURRAY_OK);
+    assert_int_equal(calls.placed, COUNT);
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    assert_int_equal(calls.placed, COUNT); /* once per selection */
+    assert_int_equal(hurray_tensor_set_count(set, &n), HURRAY_OK);
+    assert_int_equal(n, COUNT - 1);
+    assert_int_equal(hurray_tensor_set_find(set, "t1", 2, &at), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(calls.first_bytes, 0);
+    assert_int_equal(calls.last_bytes, calls.total);
+    assert_true(calls.told >= 2 && calls.traced > 0);
+    assert_false(calls.other_thread);
+    hurray_tensor_set_destroy(&set);
+    assert_int_equal(hurray_loader_select_index(scene.loader, 2), HURRAY_OK);
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    assert_int_equal(calls.placed, COUNT + 1);
+    hurray_tensor_set_destroy(&set);
+    end_scene(&scene);
+}
+
+static void a_callback_that_fails_stops_the_load_with_its_code(void **state) {
+    (void)state;
+    for (int which = 0; which < 4; which++)
+        for (uint32_t threads = 1; threads < 4; threads++) {
+            Scene scene;
+            Calls calls;
+            make_scene(&scene, false);
+            HurrayLoaderOptions options = with_calls(&calls, threads);
+            if (which == 0) calls.fail_place = 7;
+            if (which == 1) calls.fail_deliver = 9, options.deliver = on_deliver;
+            if (which == 2) calls.fail_progress = 1;
+            if (which == 3) calls.fail_progress = 2;
+            assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+            HurrayStatus expected = which == 0 ? -1500 : which == 1 ? -1501 : -1502;
+            assert_int_equal(load_fails(&scene), expected);
+            assert_int_equal(hurray_loader_last_error(scene.loader)->cause, expected);
+            calls.fail_place = calls.fail_deliver = calls.fail_progress = 0;
+            HurrayTensorSet *set = NULL;
+            assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+            hurray_tensor_set_destroy(&set);
+            end_scene(&scene);
+        }
+}
+
+static void delivered_tensors_leave_their_places_empty(void **state) {
+    (void)state;
+    Scene scene;
+    Calls calls;
+    make_scene(&scene, true);
+    HurrayLoaderOptions options = with_calls(&calls, 2);
+    options.deliver = on_deliver;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    HurrayTensorSet *set = NULL;
+    HurrayTensor *tensor = NULL;
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    assert_int_equal(calls.delivered, COUNT - 1);
+    assert_int_equal(hurray_tensor_set_get(set, 0, &tensor), HURRAY_ERR_WRONG_STATE);
+    assert_int_equal(hurray_tensor_set_take(set, 0, &tensor), HURRAY_ERR_WRONG_STATE);
+    assert_int_equal(hurray_tensor_set_get(set, COUNT, &tensor), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    hurray_tensor_set_destroy(&set);
+    end_scene(&scene);
+}
+
+static void a_tensor_can_be_taken_once(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, true);
+    assert_int_equal(open_scene(&scene, NULL), HURRAY_OK);
+    HurrayTensorSet *set = NULL;
+    HurrayTensor *tensor = NULL, *again = NULL;
+    HurrayItem *item = NULL;
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    assert_int_equal(hurray_tensor_set_take(set, 3, &tensor), HURRAY_OK);
+    assert_int_equal(hurray_tensor_set_take(set, 3, &again), HURRAY_ERR_WRONG_STATE);
+    assert_int_equal(hurray_tensor_set_take_item(set, 2, &item), HURRAY_ERR_NOT_COMPOSITE);
+    hurray_tensor_set_destroy(&set);
+    end_scene(&scene);
+    assert_true(model_tensor_is(tensor, 30000 + 3 * 977, 3));
+    hurray_tensor_destroy(&tensor);
+}
+
+static void a_tensor_lands_in_the_callers_memory(void **state) {
+    (void)state;
+    Scene scene;
+    Calls calls;
+    make_scene(&scene, false);
+    HurrayLoaderOptions options = with_calls(&calls, 2);
+    uint64_t size = scene.tensors[3].size;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    calls.into = aligned_alloc(64, 65536);
+    calls.into_len = (size_t)size;
+    HurrayTensorSet *set = NULL;
+    HurrayTensor *tensor = NULL;
+    HurrayBufferList *list = NULL;
+    HurrayBuffer *buffer = NULL;
+    void *data = NULL;
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    uint64_t at = 0;
+    assert_int_equal(hurray_tensor_set_find(set, "t3", 2, &at), HURRAY_OK);
+    hurray_tensor_set_get(set, at, &tensor);
+    hurray_tensor_buffers(tensor, &list);
+    hurray_buffer_list_get(list, 0, &buffer);
+    hurray_buffer_data_ptr(buffer, &data);
+    assert_ptr_equal(data, calls.into);
+    assert_true(model_tensor_is(tensor, size, 3));
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_select_clear(scene.loader);
+    calls.into_len--;
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_ARGUMENT);
+    assert_string_equal(hurray_loader_last_error(scene.loader)->tensor, "t3");
+    calls.into_len++;
+    calls.into++;
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_LAYOUT);
+    free(calls.into - 1);
+    end_scene(&scene);
+}
+
+static void what_the_caller_says_reaches_his_destination(void **state) {
+    (void)state;
+    Scene scene;
+    Calls calls;
+    ScriptDestination script;
+    int mark = 0;
+    make_scene(&scene, false);
+    script_destination_init(&script, 3, 5000, true);
+    HurrayDestinationAlloc destination = script_destination(&script);
+    HurrayLoaderOptions options = with_calls(&calls, 2);
+    calls.user = &mark;
+    options.destination = &destination;
+    options.target = HURRAY_TARGET_DEVICE;
+    options.device_tag = HURRAY_DEVICE_ROCM;
+    options.device_index = 3;
+    options.verify_data = HURRAY_VERIFY_STORED;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    HurrayTensorSet *set = NULL;
+    assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
+    assert_ptr_equal(script.last.user, &mark);
+    assert_int_equal(script.last.device_tag, HURRAY_DEVICE_ROCM);
+    assert_int_equal(script.last.device_index, 3);
+    assert_int_equal(script.last.alignment, 4096);
+    assert_int_equal(script.last.flags, HURRAY_REQUEST_WILL_READ);
+    hurray_tensor_set_destroy(&set);
+    end_scene(&scene);
+    script_destination_end(&script);
+}
+
+/* ---- cancel ---- */
+
+static void cancel_sticks_until_a_load_has_returned_it(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, false);
+    assert_int_equal(open_scene(&scene, NULL), HURRAY_OK);
+    assert_int_equal(hurray_loader_cancel(scene.loader), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_CANCELLED);
+    expect_loads(&scene);
+    end_scene(&scene);
+}
+
+static void cancel_from_a_callback_ends_the_load(void **state) {
+    (void)state;
+    for (uint32_t threads = 1; threads < 4; threads++) {
+        Scene scene;
+        Calls calls;
+        make_scene(&scene, false);
+        HurrayLoaderOptions options = with_calls(&calls, threads);
+        options.deliver = on_deliver;
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        calls.loader = scene.loader;
+        calls.cancel_in_deliver = true;
+        assert_int_equal(load_fails(&scene), HURRAY_ERR_CANCELLED);
+        assert_true(calls.delivered >= 1);
+        end_scene(&scene);
+    }
+}
+
+typedef struct Canceller {
+    HurrayLoader *loader;
+    unsigned microseconds;
+} Canceller;
+
+static void *cancel_later(void *ctx) {
+    Canceller *canceller = ctx;
+    struct timespec nap = {0, (long)canceller->microseconds * 1000};
+    nanosleep(&nap, NULL);
+    hurray_loader_cancel(canceller->loader);
+    return NULL;
+}
+
+static void cancel_from_another_thread_at_any_time_leaves_nothing(void **state) {
+    (void)state;
+    Scene scene;
+    ScriptDestination script;
+    uint64_t cancelled = 0;
+    make_scene(&scene, false);
+    script_destination_init(&script, 2, 500, true);
+    HurrayDestinationAlloc destination = script_destination(&script);
+    HurrayLoaderOptions options = small_chunks(3);
+    options.destination = &destination;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    for (unsigned t = 0; t < 60; t++) {
+        Canceller canceller = {scene.loader, t * 37};
+        pthread_t thread;
+        HurrayTensorSet *set = NULL;
+        assert_int_equal(pthread_create(&thread, NULL, cancel_later, &canceller), 0);
+        HurrayStatus status = hurray_loader_load(scene.loader, &set);
+        pthread_join(thread, NULL);
+        assert_true(status == HURRAY_OK || status == HURRAY_ERR_CANCELLED);
+        if (status == HURRAY_ERR_CANCELLED) cancelled++;
+        else assert_int_equal(load_fails(&scene), HURRAY_ERR_CANCELLED); /* it came too late: it sticks */
+        hurray_tensor_set_destroy(&set);
+        assert_int_equal(script.live, 0);
+    }
+    assert_true(cancelled > 0);
+    end_scene(&scene);
+    script_destination_end(&script);
+}
+
+/* ---- memory ---- */
+
+static void a_failing_allocation_at_any_place_leaks_nothing(void **state) {
+    (void)state;
+    Scene scene;
+    FailAlloc alloc;
+    make_scene(&scene, false);
+    fail_alloc_init(&alloc);
+    for (int sticky = 0; sticky < 2; sticky++)
+        for (uint32_t threads = 1; threads < 3; threads++)
+            for (uint64_t k = 1;; k++) {
+                HurrayLoaderOptions options = small_chunks(threads);
+                HurrayTensorSet *set = NULL;
+                options.allocator = &alloc.allocator;
+                fail_alloc_arm(&alloc, k, sticky);
+                HurrayStatus status = open_scene(&scene, &options);
+                if (status == HURRAY_OK) {
+                    status = hurray_loader_load(scene.loader, &set);
+                    assert_int_equal(hurray_loader_last_error(scene.loader)->code, status);
+                }
+                bool reached = alloc.calls >= k;
+                fail_alloc_arm(&alloc, 0, 0);
+                if (status != HURRAY_OK) assert_int_equal(status, HURRAY_ERR_NO_MEMORY);
+                if (status != HURRAY_OK && scene.loader) expect_loads(&scene);
+                hurray_tensor_set_destroy(&set);
+                hurray_loader_destroy(&scene.loader);
+                fail_alloc_assert_empty(&alloc);
+                if (!reached) break;
+                if (k > 200) k += 30;
+            }
+    end_scene(&scene);
+}
+
+static void a_device_that_is_not_there_is_told_before_anything_is_read(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, false);
+    HurrayLoaderOptions options = small_chunks(2);
+    options.target = HURRAY_TARGET_DEVICE;
+    options.device_index = 7;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_NO_DEVICE);
+    hurray_loader_destroy(&scene.loader);
+    options.device_tag = HURRAY_DEVICE_METAL;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_NO_DEVICE);
+    hurray_loader_destroy(&scene.loader);
+    options.target = HURRAY_TARGET_HOST;
+    options.sync_mode = HURRAY_SYNC_EVENT;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_SYNC_MODE);
+    hurray_loader_destroy(&scene.loader);
+    options.sync_mode = 0;
+    options.memory_class = HURRAY_MEMORY_PEER;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_TYPE);
+    end_scene(&scene);
+    make_scene(&scene, false);
+    options = small_chunks(2);
+    options.target = HURRAY_TARGET_DECLARED;
+    assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+    expect_loads(&scene);
+    end_scene(&scene);
+}
+
+static void wrong_options_are_refused_by_name(void **state) {
+    (void)state;
+    Scene scene;
+    make_scene(&scene, false);
+    HurrayTransport transport = script_transport(&scene.script);
+    HurraySource source = {.transport = &transport};
+    for (int which = 0; which < 12; which++) {
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        HurrayDeviceMemory memory = HURRAY_DEVICE_MEMORY_INIT;
+        HurrayDestinationAlloc destination = HURRAY_DESTINATION_ALLOC_INIT;
+        HurrayError error = HURRAY_ERROR_INIT;
+        switch (which) {
+        case 0: options.struct_size = 4; break;
+        case 1: options.flags = 64; break;
+        case 2: options.target = 4; break;
+        case 3: options.io = 4; break;
+        case 4: options.direct = 3; break;
+        case 5: options.pinned = 3; break;
+        case 6: options.verify_data = 3; break;
+        case 7: options.max_composite_depth = 65; break;
+        case 8: options.device_alignment = 300; break;
+        case 9: options.device_index = -2; break;
+        case 10: options.device_memory = &memory; break;
+        default: options.destination = &destination; break;
+        }
+        HurrayStatus status = hurray_loader_open_sources(&source, 1, &options, &scene.loader, &error);
+        assert_int_equal(status, which == 1 ? HURRAY_ERR_UNSUPPORTED : HURRAY_ERR_INVALID_ARGUMENT);
+        assert_true(error.message[0] != 0);
+        assert_null(scene.loader);
+    }
+    assert_int_equal(scene.script.releases, 0);
+    assert_int_equal(hurray_loader_open_sources(&source, 1, NULL, NULL, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_open_sources(NULL, 1, NULL, &scene.loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_open(NULL, NULL, &scene.loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_open("/nowhere/at/all", NULL, &scene.loader, NULL), HURRAY_ERR_TRANSPORT);
+    end_scene(&scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_of_any_destination_are_filled_and_committed),
+        cmocka_unit_test(waiting_without_a_wait_callback_is_unsupported),
+        cmocka_unit_test(a_failing_destination_names_the_tensor_and_leaks_nothing),
+        cmocka_unit_test(bytes_that_are_in_place_are_not_read_but_checked),
+        cmocka_unit_test(a_failing_read_names_the_tensor_and_nothing_is_left),
+        cmocka_unit_test(of_several_failures_the_first_in_file_order_is_told),
+        cmocka_unit_test(a_file_that_shrinks_meanwhile_is_truncated_at_a_tensor),
+        cmocka_unit_test(a_transport_that_reports_too_much_makes_the_loader_unusable),
+        cmocka_unit_test(short_reads_and_serial_and_aligned_transports_are_all_right),
+        cmocka_unit_test(a_wrong_sum_is_told_when_it_is_asked_for),
+        cmocka_unit_test(callbacks_are_called_as_promised_on_the_loading_thread),
+        cmocka_unit_test(a_callback_that_fails_stops_the_load_with_its_code),
+        cmocka_unit_test(delivered_tensors_leave_their_places_empty),
+        cmocka_unit_test(a_tensor_can_be_taken_once),
+        cmocka_unit_test(a_tensor_lands_in_the_callers_memory),
+        cmocka_unit_test(what_the_caller_says_reaches_his_destination),
+        cmocka_unit_test(cancel_sticks_until_a_load_has_returned_it),
+        cmocka_unit_test(cancel_from_a_callback_ends_the_load),
+        cmocka_unit_test(cancel_from_another_thread_at_any_time_leaves_nothing),
+        cmocka_unit_test(a_failing_allocation_at_any_place_leaks_nothing),
+        cmocka_unit_test(a_device_that_is_not_there_is_told_before_anything_is_read),
+        cmocka_unit_test(wrong_options_are_refused_by_name),
+    };
+    if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
+    return cmocka_run_group_tests_name("loader/load", tests, NULL, NULL);
+}
