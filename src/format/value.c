@@ -107,26 +107,28 @@ static double odd_f64_of_f128(const uint8_t *code) {
     return f64_of_bits(sign | (uint64_t)(e + 1023) << 52 | m | (uint64_t)rest);
 }
 
-int64_t hry_value_integer(const HryForm *form, const uint8_t *code) {
-    uint64_t raw;
-    switch (form->bits) {
-    case 16: raw = hry_load_u16(code); break;
-    case 32: raw = hry_load_u32(code); break;
-    case 64: return (int64_t)hry_load_u64(code);
-    default: raw = *code; break;
-    }
+/* raw, below 2^bits, as the integer it stands for; fewer than 64 bits. */
+static int64_t integer_of(const HryForm *form, uint64_t raw) {
     if (form->kind == HRY_FORM_SIGNED && raw >> (form->bits - 1) & 1) return (int64_t)(raw - (UINT64_C(1) << form->bits));
     return (int64_t)raw;
+}
+
+int64_t hry_value_integer(const HryForm *form, const uint8_t *code) {
+    switch (form->bits) {
+    case 16: return integer_of(form, hry_load_u16(code));
+    case 32: return integer_of(form, hry_load_u32(code));
+    case 64: return (int64_t)hry_load_u64(code);
+    default: return integer_of(form, *code);
+    }
 }
 
 void hry_value_table(const HryForm *form, float table[256]) {
     uint32_t count = form->bits <= 8 ? 1u << form->bits : 0;
     for (uint32_t code = 0; code < 256; code++) {
-        uint8_t bytes[8] = {(uint8_t)code};
         if (code >= count || form->kind == HRY_FORM_NONE || form->kind == HRY_FORM_COMPLEX)
             table[code] = 0;
         else if (form->kind == HRY_FORM_SIGNED || form->kind == HRY_FORM_UNSIGNED)
-            table[code] = (float)hry_value_integer(form, bytes);
+            table[code] = (float)integer_of(form, code);
         else
             table[code] = (float)small_float(form, code);
     }
