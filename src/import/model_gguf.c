@@ -107,14 +107,19 @@ typedef struct Joined {
     const uint64_t *starts; /* number of each part's first tensor */
 } Joined;
 
-static const HryEntry *entry_of(const Joined *joined, uint64_t i) {
+static size_t part_of(const Joined *joined, uint64_t i) {
     size_t low = 0, high = joined->model->source_count - joined->first;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (joined->starts[middle] <= i) low = middle;
         else high = middle;
     }
-    return &joined->model->sources[joined->first + low].catalogue->entries[i - joined->starts[low]];
+    return low;
+}
+
+static const HryEntry *entry_of(const Joined *joined, uint64_t i) {
+    size_t part = part_of(joined, i);
+    return &joined->model->sources[joined->first + part].catalogue->entries[i - joined->starts[part]];
 }
 
 static void name_of(const void *ctx, uint64_t i, const uint8_t **name, size_t *len) {
@@ -147,6 +152,8 @@ static HurrayStatus check_names(const HryModel *model, size_t first, const HryLi
             const HryEntry *entry = entry_of(&joined, i);
             status = hry_fail(error, HURRAY_ERR_DUPLICATE_NAME, "name", HRY_NO_OFFSET, "the same name stands twice, in two parts of the set");
             hry_error_set_tensor(error, entry->name, entry->name_len, i);
+            const char *path = model->sources[first + part_of(&joined, i)].path;
+            hry_error_set_source(error, path, strlen(path), (uint32_t)(first + part_of(&joined, i)));
         }
         hry_names_clear(&names);
     }
