@@ -78,12 +78,14 @@ static HryMergeHow how_merged(const HurrayDescriptor *parent, const HurrayDescri
     return parent->layout.combine_op == HURRAY_COMBINE_ADD ? HRY_MERGE_ADD : HRY_MERGE_REPLACE;
 }
 
-/* One node of the tree: a tensor is merged at the sum of all offsets up to the root of the view. */
-static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint64_t i, HurrayError *error) {
+/* One node of the tree: a tensor is merged at the sum of all offsets up to the root of the view. *placed counts the elements that
+ * were laid down, not those that correct others. */
+static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint64_t i, uint64_t *placed, HurrayError *error) {
     HryBytes buffers[HRY_MAX_BUFFERS];
     uint64_t origin[HURRAY_MAX_RANK] = {0};
     const HurrayDescriptor *member = NULL, *inner, *outer = NULL;
     HryMergeHow how = HRY_MERGE_PLACE;
+    uint64_t elements = 0;
     HurrayStatus status = node_descriptor(view->item, i, &member, error);
     if (status == HURRAY_OK) status = refuse_group(member, error);
     if (status != HURRAY_OK || hry_descriptor_is_head(member)) return status;
@@ -95,21 +97,25 @@ static HurrayStatus merge_node(const View *view, const HryMergeInto *into, uint6
         if (status != HURRAY_OK) return status;
         if (inner == member) how = how_merged(outer, member);
     }
+    hry_descriptor_elements(member, &elements); /* lies inside the whole, so it fits */
+    if (how == HRY_MERGE_PLACE) *placed += elements;
     status = hry_tensor_host_bytes(hry_item_at(view->item, i)->tensor, buffers, error);
     return status == HURRAY_OK ? hry_merge_tensor(into, member, buffers, origin, how, error) : status;
 }
 
 static HurrayStatus merge_all(const View *view, uint8_t *codes, HurrayError *error) {
     HryMergeInto into = {.head = view->head, .form = view->form, .dst = codes};
-    uint64_t count = hry_item_count(view->item);
+    uint64_t count = hry_item_count(view->item), placed = 0;
     for (uint64_t i = view->node + 1; i < count && is_below(view->item, i, view->node); i++) {
-        HurrayStatus status = merge_node(view, &into, i, error);
+        HurrayStatus status = merge_node(view, &into, i, &placed, error);
         if (status != HURRAY_OK) {
             hry_error_set_tensor(error, hry_item_at(view->item, i)->name, hry_item_at(view->item, i)->name_len, i);
             return status;
         }
     }
-    return HURRAY_OK;
+    if (placed == view->elements) return HURRAY_OK;
+    return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "shard", HRY_NO_OFFSET,
+                    "the members hold %" PRIu64 " of the composite's %" PRIu64 " elements; were only slices of them loaded?", placed, view->elements);
 }
 
 /* All codes to float32. The codes may lie at the very end of dst: a float is at least as wide as a code, so none is overwritten

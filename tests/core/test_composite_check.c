@@ -224,6 +224,51 @@ static void a_failing_allocation_is_no_memory_and_leaks_nothing(void **state) {
     }
 }
 
+/* What no decoded descriptor can say is refused here all the same: addresses follow from it. */
+static void what_a_descriptor_cannot_say_is_refused_too(void **state) {
+    (void)state;
+    HurrayError error;
+    HryCompositeCheck check;
+    HurrayAllocator allocator = hry_alloc_default();
+    HurrayDescriptor *head = overlay(1), *member = layer(0, 0, 8, 8, HURRAY_ROLE_BASE);
+    HurrayDescriptor fake = *head;
+    uint64_t dynamic[2] = {8, HURRAY_DYNAMIC_DIMENSION};
+    fake.has_composite_member = true;
+    assert_int_equal(hry_composite_check_begin(&check, &fake, 0, &allocator, &error), HURRAY_ERR_INVALID_LAYOUT);
+    fake = *head;
+    fake.layout.member_count = 0;
+    assert_int_equal(hry_composite_check_begin(&check, &fake, 0, &allocator, &error), HURRAY_ERR_INVALID_LAYOUT);
+    fake = *head;
+    fake.shape = dynamic;
+    assert_int_equal(hry_composite_check_begin(&check, &fake, 0, &allocator, &error), HURRAY_ERR_INVALID_LAYOUT);
+    assert_int_equal(hry_composite_check_begin(&check, head, 0, &allocator, &error), HURRAY_OK);
+    uint64_t beyond[2] = {1, 0};
+    fake = *member;
+    fake.shard.offset = beyond;
+    assert_int_equal(hry_composite_check_add(&check, &fake, &error), HURRAY_ERR_INVALID_LAYOUT);
+    assert_string_equal(error.field, "shard.offset");
+    hry_composite_check_clear(&check);
+    hurray_descriptor_destroy(head);
+    hurray_descriptor_destroy(member);
+}
+
+static void without_memory_to_look_closer_the_region_is_named(void **state) {
+    (void)state;
+    FailAlloc alloc;
+    HurrayError error;
+    HryCompositeCheck check;
+    fail_alloc_init(&alloc);
+    fail_alloc_arm(&alloc, 3, 1); /* after the head and the box */
+    HurrayDescriptor *head = partition(1), *one = part(0, 0, 8, 4);
+    assert_int_equal(hry_composite_check_begin(&check, head, 0, &alloc.allocator, &error), HURRAY_OK);
+    assert_int_equal(hry_composite_check_add(&check, one, &error), HURRAY_ERR_INVALID_LAYOUT);
+    assert_non_null(strstr(error.message, "inside [0:8, 0:8]"));
+    hry_composite_check_clear(&check);
+    hurray_descriptor_destroy(head);
+    hurray_descriptor_destroy(one);
+    fail_alloc_assert_empty(&alloc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_partition_is_covered_exactly_in_any_order),
@@ -235,6 +280,8 @@ int main(void) {
         cmocka_unit_test(decoded_types_are_the_heads),
         cmocka_unit_test(an_empty_member_inside_another_is_read_but_not_written),
         cmocka_unit_test(a_plain_tensor_is_no_head),
+        cmocka_unit_test(what_a_descriptor_cannot_say_is_refused_too),
+        cmocka_unit_test(without_memory_to_look_closer_the_region_is_named),
         cmocka_unit_test(a_refused_member_may_be_replaced_by_another),
         cmocka_unit_test(a_promised_count_is_never_allocated_for),
         cmocka_unit_test(a_failing_allocation_is_no_memory_and_leaks_nothing),

@@ -346,6 +346,127 @@ static void a_sum_that_the_type_cannot_hold_is_invalid_data(void **state) {
     hurray_item_destroy(&item);
 }
 
+/* Integers of 4 and 8 bits: dense and sparse corrections in random boxes, counted by hand. */
+static void random_overlays_agree_with_doing_it_element_by_element(void **state) {
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        unsigned bits = round % 2 ? 4 : 8;
+        uint8_t type = bits == 4 ? HURRAY_TYPE_UINT4 : HURRAY_TYPE_UINT8, op = (uint8_t)(1 + next_random(2));
+        uint64_t rows = 1 + next_random(5), columns = 1 + next_random(9), whole[2] = {rows, columns};
+        uint32_t members = 1 + (uint32_t)next_random(4);
+        unsigned want[64];
+        HurrayTensor *tensors[6];
+        tensors[0] = head(HURRAY_RULE_OVERLAY, op, type, rows, columns, members);
+        for (uint32_t m = 0; m < members; m++) {
+            uint64_t at[2] = {m ? next_random(rows) : 0, m ? next_random(columns) : 0};
+            uint64_t shape[2] = {m ? 1 + next_random(rows - at[0]) : rows, m ? 1 + next_random(columns - at[1]) : columns};
+            bool sparse = next_random(2);
+            uint8_t packed[64] = {0};
+            uint64_t indices[128], stored = 0;
+            for (uint64_t e = 0; e < shape[0] * shape[1]; e++) {
+                unsigned code = (unsigned)next_random(1u << bits), *to = &want[(at[0] + e / shape[1]) * columns + at[1] + e % shape[1]];
+                bool is_there = !sparse || next_random(3) == 0;
+                if (!is_there) {
+                    if (m == 0) *to = 0;
+                    continue;
+                }
+                uint64_t place = sparse ? stored : e;
+                packed[place * bits / 8] |= (uint8_t)(code << place * bits % 8);
+                indices[2 * stored] = e / shape[1];
+                indices[2 * stored++ + 1] = e % shape[1];
+                *to = m && op == HURRAY_COMBINE_ADD ? (*to + code) % (1u << bits) : code;
+            }
+            HurrayLayout layout = HURRAY_LAYOUT_INIT;
+            layout.tag = sparse ? HURRAY_LAYOUT_COO : HURRAY_LAYOUT_ROW_MAJOR;
+            layout.nnz = sparse ? stored : 0;
+            tensors[m + 1] = spec_tensor(type, shape, whole, at, m ? (int)HURRAY_ROLE_CORRECTION : (int)HURRAY_ROLE_BASE, &layout, NULL,
+                                         (const void *const[]){packed, indices});
+        }
+        HurrayItem *item = assemble(tensors, members + 1);
+        float numbers[64];
+        for (uint64_t e = 0; e < rows * columns; e++) numbers[e] = (float)want[e];
+        expect(item, 0, rows, columns, numbers);
+        hurray_item_destroy(&item);
+    }
+}
+
+/* A 256-bit private type: moved, never interpreted. */
+static HurrayTensor *wide(const HurrayLayout *layout, uint32_t width, const uint64_t *shape, const uint64_t *at, int role, const void *const *data) {
+    HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
+    HurrayExtensionType extension = HURRAY_EXTENSION_TYPE_INIT;
+    HurrayShard shard = HURRAY_SHARD_INIT;
+    HurrayCompositeMember member = HURRAY_COMPOSITE_MEMBER_INIT;
+    extension.bit_width = width;
+    extension.packing_factor = 1;
+    shard.parent_shape = DIMS(2, 3);
+    shard.offset = at;
+    member.role = (uint8_t)role;
+    spec.element_type = 0xF7;
+    spec.extension_type = &extension;
+    spec.rank = 2;
+    spec.shape = shape;
+    spec.layout = layout;
+    if (at) spec.shard = &shard;
+    if (role != NO_ROLE) spec.composite_member = &member;
+    return make_tensor(make_from_spec(&spec), data);
+}
+
+static void elements_of_private_types_are_moved_but_not_added(void **state) {
+    (void)state;
+    uint8_t bytes[6 * 32], got[6 * 32], one[32];
+    static const uint64_t indices[2] = {0, 1};
+    HurrayError error = HURRAY_ERROR_INIT;
+    HurrayLayout composite = HURRAY_LAYOUT_INIT, coo = HURRAY_LAYOUT_INIT;
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 5 + 1);
+    composite.tag = HURRAY_LAYOUT_COMPOSITE;
+    composite.rule = HURRAY_RULE_PARTITION;
+    composite.member_count = 2;
+    coo.tag = HURRAY_LAYOUT_COO;
+    coo.nnz = 1;
+    HurrayItem *item = ITEM(wide(&composite, 256, DIMS(2, 3), NULL, NO_ROLE, NULL), wide(NULL, 256, DIMS(2, 1), DIMS(0, 0), NO_ROLE, (const void *const[]){bytes}),
+                            wide(&coo, 256, DIMS(2, 2), DIMS(0, 1), NO_ROLE, (const void *const[]){bytes + 64, indices}));
+    memset(got, 0xEE, sizeof got);
+    if (hurray_item_dense(item, 0, 0, got, sizeof got, &error) != HURRAY_OK) fail_msg("%s", error.message);
+    static const uint8_t zeros[32];
+    assert_memory_equal(got, bytes, 32);
+    assert_memory_equal(got + 32, zeros, 32);
+    assert_memory_equal(got + 64, bytes + 64, 32);
+    assert_memory_equal(got + 96, bytes + 32, 32);
+    assert_memory_equal(got + 128, zeros, 32);
+    assert_int_equal(hurray_item_element(item, 0, DIMS(0, 2), 2, 0, one, sizeof one, &error), HURRAY_OK);
+    assert_memory_equal(one, bytes + 64, 32);
+    assert_int_equal(hurray_item_dense(item, 0, F32, got, sizeof got, &error), HURRAY_ERR_UNSUPPORTED);
+    hurray_item_destroy(&item);
+    composite.rule = HURRAY_RULE_OVERLAY;
+    composite.combine_op = HURRAY_COMBINE_ADD;
+    item = ITEM(wide(&composite, 256, DIMS(2, 3), NULL, NO_ROLE, NULL), wide(NULL, 256, DIMS(2, 3), DIMS(0, 0), HURRAY_ROLE_BASE, (const void *const[]){bytes}),
+                wide(NULL, 256, DIMS(1, 1), DIMS(0, 0), HURRAY_ROLE_CORRECTION, (const void *const[]){bytes}));
+    assert_int_equal(hurray_item_dense(item, 0, 0, got, sizeof got, &error), HURRAY_ERR_UNSUPPORTED);
+    assert_int_equal(hurray_item_element(item, 0, DIMS(0, 0), 2, 0, one, sizeof one, &error), HURRAY_ERR_UNSUPPORTED);
+    hurray_item_destroy(&item);
+    composite.rule = HURRAY_RULE_PARTITION; /* the same tag, another width */
+    composite.combine_op = 0;
+    composite.member_count = 1;
+    item = ITEM(wide(&composite, 256, DIMS(2, 3), NULL, NO_ROLE, NULL), wide(NULL, 128, DIMS(2, 3), DIMS(0, 0), NO_ROLE, NULL));
+    assert_int_equal(hurray_item_dense(item, 0, 0, got, sizeof got, &error), HURRAY_ERR_UNSUPPORTED);
+    hurray_item_destroy(&item);
+}
+
+/* 64-bit heads: float32 comes out by way of the head's type. */
+static void wide_heads_add_in_their_own_type_before_they_are_narrowed(void **state) {
+    (void)state;
+    static const double big[16] = {1e9, 16777216}, small[16] = {0.25, 1};
+    static const double less[16] = {-1e9, -16777216};
+    static const float want[16] = {0.25f, 1};
+    HurrayItem *item =
+        ITEM(head(HURRAY_RULE_OVERLAY, HURRAY_COMBINE_ADD, HURRAY_TYPE_FLOAT64, 4, 4, 3),
+             make_tensor(make_member(HURRAY_TYPE_FLOAT64, 2, DIMS(4, 4), DIMS(4, 4), DIMS(0, 0), HURRAY_ROLE_BASE), (const void *const[]){big}),
+             make_tensor(make_member(HURRAY_TYPE_FLOAT64, 2, DIMS(4, 4), DIMS(4, 4), DIMS(0, 0), HURRAY_ROLE_CORRECTION), (const void *const[]){small}),
+             make_tensor(make_member(HURRAY_TYPE_FLOAT64, 2, DIMS(4, 4), DIMS(4, 4), DIMS(0, 0), HURRAY_ROLE_CORRECTION), (const void *const[]){less}));
+    expect(item, 0, 4, 4, want);
+    hurray_item_destroy(&item);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_partition_is_put_together_from_its_boxes),
@@ -356,6 +477,9 @@ int main(void) {
         cmocka_unit_test(quantized_members_take_the_heads_type),
         cmocka_unit_test(integers_wrap_and_narrow_floats_round_after_each_member),
         cmocka_unit_test(any_width_and_any_boxes_give_the_same_whole),
+        cmocka_unit_test(random_overlays_agree_with_doing_it_element_by_element),
+        cmocka_unit_test(elements_of_private_types_are_moved_but_not_added),
+        cmocka_unit_test(wide_heads_add_in_their_own_type_before_they_are_narrowed),
         cmocka_unit_test(what_has_no_view_says_so),
         cmocka_unit_test(an_empty_composite_has_an_empty_view),
         cmocka_unit_test(a_sum_that_the_type_cannot_hold_is_invalid_data),
