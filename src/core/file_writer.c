@@ -161,7 +161,8 @@ static HurrayStatus reserve(HurrayFileWriterCore *core, size_t rows, size_t name
     void *memory;
     bool there = core->row_count <= HRY_INDEX_MAX_ENTRIES && rows <= HRY_INDEX_MAX_ENTRIES - core->row_count;
     if (!there)
-        return hry_fail(error, HURRAY_ERR_LIMIT, NULL, HRY_NO_OFFSET, "a file of this library holds at most %u tensors", HRY_INDEX_MAX_ENTRIES);
+        return hry_fail(error, HURRAY_ERR_LIMIT, NULL, HRY_NO_OFFSET, "a file of this library holds at most %u tensors",
+                        HRY_INDEX_MAX_ENTRIES);
     memory = core->rows;
     there = hry_grow(allocator, &memory, &core->row_capacity, core->row_count + rows, sizeof *core->rows);
     core->rows = memory;
@@ -169,10 +170,12 @@ static HurrayStatus reserve(HurrayFileWriterCore *core, size_t rows, size_t name
     there = there && hry_grow(allocator, &memory, &core->buffer_count_capacity, core->row_count + rows, 1);
     core->buffer_counts = memory;
     memory = core->name_bytes;
-    there = there && name_bytes <= SIZE_MAX - core->name_len && hry_grow(allocator, &memory, &core->name_capacity, core->name_len + name_bytes, 1);
+    there = there && name_bytes <= SIZE_MAX - core->name_len &&
+            hry_grow(allocator, &memory, &core->name_capacity, core->name_len + name_bytes, 1);
     core->name_bytes = memory;
     memory = core->sums;
-    there = there && sums <= SIZE_MAX - core->sum_count && hry_grow(allocator, &memory, &core->sum_capacity, core->sum_count + sums, sizeof *core->sums);
+    there = there && sums <= SIZE_MAX - core->sum_count &&
+            hry_grow(allocator, &memory, &core->sum_capacity, core->sum_count + sums, sizeof *core->sums);
     core->sums = memory;
     there = there && hry_names_reserve(&core->names, rows);
     return there ? HURRAY_OK : hry_fail_memory(error, "the index", (uint64_t)rows * sizeof *core->rows + name_bytes);
@@ -267,12 +270,14 @@ static HurrayStatus check_staged_names(HurrayFileWriterCore *core, HurrayError *
     return status;
 }
 
-static HurrayStatus stage_nodes(HurrayFileWriterCore *core, const HurrayCompositeNode *nodes, const HryTreeNames *names, HurrayError *error) {
+static HurrayStatus stage_nodes(HurrayFileWriterCore *core, const HurrayCompositeNode *nodes, const HryTreeNames *names,
+                                HurrayError *error) {
     size_t name_bytes = 0, sums = 0; /* below the caller's own memory: cannot wrap */
     HurrayStatus status = HURRAY_OK;
     for (size_t i = 0; status == HURRAY_OK && i < names->count; i++) {
         status = check_name(core, names->names[i].ptr, names->names[i].len, error);
-        if (status == HURRAY_OK) status = hry_output_check_tensor(&core->output, nodes[i].descriptor, nodes[i].slices, nodes[i].slice_count, error);
+        if (status == HURRAY_OK)
+            status = hry_output_check_tensor(&core->output, nodes[i].descriptor, nodes[i].slices, nodes[i].slice_count, error);
         if (status != HURRAY_OK) hry_error_set_tensor(error, names->names[i].ptr, names->names[i].len, core->row_count + i);
         name_bytes += names->names[i].len;
         sums += nodes[i].descriptor->buffer_count;
@@ -287,7 +292,8 @@ HurrayStatus hry_file_writer_composite(HurrayFileWriterCore *core, const HurrayC
     HryOutput *output = &core->output;
     HryTreeNames names = {0};
     HurrayStatus status = begin(core, ITEM_TENSORS, error);
-    if (status == HURRAY_OK) status = hry_tree_check_nodes(nodes, count, HRY_MAX_COMPOSITE_DEPTH - output->tree.depth, &output->allocator, error);
+    if (status == HURRAY_OK)
+        status = hry_tree_check_nodes(nodes, count, HRY_MAX_COMPOSITE_DEPTH - output->tree.depth, &output->allocator, error);
     if (status == HURRAY_OK) status = hry_tree_test(&output->tree, nodes[0].descriptor, true, error);
     if (status == HURRAY_OK) status = hry_tree_names_init(&names, nodes, count, &output->allocator, error);
     if (status == HURRAY_OK) status = stage_nodes(core, nodes, &names, error);
@@ -302,7 +308,8 @@ HurrayStatus hry_file_writer_composite(HurrayFileWriterCore *core, const HurrayC
 /* ---- the footer: KV, index, trailer ---- */
 
 /* The caller's entries without one of our key, then the stored sums where there are any. */
-static HurrayStatus encode_kv(HurrayFileWriterCore *core, const HurrayKvEntry *kv, size_t count, uint8_t **bytes, size_t *len, HurrayError *error) {
+static HurrayStatus encode_kv(HurrayFileWriterCore *core, const HurrayKvEntry *kv, size_t count, uint8_t **bytes, size_t *len,
+                              HurrayError *error) {
     const HurrayAllocator *allocator = &core->output.allocator;
     uint8_t *value = NULL;
     size_t value_len = 0, kept = 0, room;
@@ -317,7 +324,8 @@ static HurrayStatus encode_kv(HurrayFileWriterCore *core, const HurrayKvEntry *k
     if (!hry_add_size(count, 1, &room) || !(entries = hry_alloc_array(allocator, room, sizeof *entries)))
         status = hry_fail_memory(error, "the metadata", (uint64_t)count * sizeof *entries);
     for (size_t i = 0; status == HURRAY_OK && i < count; i++)
-        if (!kv[i].key || kv[i].key_len != HRY_SUMS_KEY_LEN || memcmp(kv[i].key, HRY_SUMS_KEY, HRY_SUMS_KEY_LEN) != 0) entries[kept++] = kv[i];
+        if (!kv[i].key || kv[i].key_len != HRY_SUMS_KEY_LEN || memcmp(kv[i].key, HRY_SUMS_KEY, HRY_SUMS_KEY_LEN) != 0)
+            entries[kept++] = kv[i];
     if (status == HURRAY_OK && value) {
         entries[kept] = (HurrayKvEntry){.key = HRY_SUMS_KEY, .key_len = HRY_SUMS_KEY_LEN};
         entries[kept].value.kind = HURRAY_KV_BYTES;
@@ -326,7 +334,8 @@ static HurrayStatus encode_kv(HurrayFileWriterCore *core, const HurrayKvEntry *k
         status = hry_kv_encode(entries, kept + 1, allocator, bytes, len, error);
     }
     /* Without sums, also when only they make the section too long. */
-    if ((status == HURRAY_OK && !value) || status == HURRAY_ERR_INVALID_KV) status = hry_kv_encode(entries, kept, allocator, bytes, len, error);
+    if ((status == HURRAY_OK && !value) || status == HURRAY_ERR_INVALID_KV)
+        status = hry_kv_encode(entries, kept, allocator, bytes, len, error);
     if (entries) hry_free_array(allocator, entries, room, sizeof *entries);
     hry_free(allocator, value, value_len);
     return status;
@@ -386,15 +395,17 @@ HurrayStatus hry_file_writer_finish(HurrayFileWriterCore *core, const HurrayKvEn
 HurrayStatus hurray_file_writer_core_new(const HurrayFileWriterOptions *options, HurrayFileWriterCore **out, HurrayError *error) {
     HurrayError local;
     hry_error_clear(&local);
-    HurrayStatus status = out ? make_core(options, out, &local)
-                              : hry_fail(&local, HURRAY_ERR_NULL_POINTER, "out", HRY_NO_OFFSET, "the out-pointer is NULL");
+    HurrayStatus status =
+        out ? make_core(options, out, &local) : hry_fail(&local, HURRAY_ERR_NULL_POINTER, "out", HRY_NO_OFFSET, "the out-pointer is NULL");
     return status == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);
 }
 
-HurrayStatus hurray_file_writer_core_begin_header(HurrayFileWriterCore *core) { HRY_OUTPUT_CALL(core, hry_file_writer_header(core, error)); }
+HurrayStatus hurray_file_writer_core_begin_header(HurrayFileWriterCore *core) {
+    HRY_OUTPUT_CALL(core, hry_file_writer_header(core, error));
+}
 
-HurrayStatus hurray_file_writer_core_begin_tensor(HurrayFileWriterCore *core, const void *name, size_t len, const HurrayDescriptor *descriptor,
-                                                  const HurrayIoSlice *slices, size_t count) {
+HurrayStatus hurray_file_writer_core_begin_tensor(HurrayFileWriterCore *core, const void *name, size_t len,
+                                                  const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count) {
     HRY_OUTPUT_CALL(core, hry_file_writer_tensor(core, name, len, descriptor, slices, count, error));
 }
 
@@ -429,9 +440,13 @@ HurrayStatus hurray_file_writer_core_report_written(HurrayFileWriterCore *core, 
     HRY_OUTPUT_CALL(core, hry_output_report(&core->output, n, error));
 }
 
-HurrayStatus hurray_file_writer_core_report_sink_closed(HurrayFileWriterCore *core) { HRY_OUTPUT_CALL(core, hry_output_sink_closed(&core->output, error)); }
+HurrayStatus hurray_file_writer_core_report_sink_closed(HurrayFileWriterCore *core) {
+    HRY_OUTPUT_CALL(core, hry_output_sink_closed(&core->output, error));
+}
 
-HurrayStatus hurray_file_writer_core_abandon(HurrayFileWriterCore *core) { HRY_OUTPUT_CALL(core, hry_output_abandon(&core->output, error)); }
+HurrayStatus hurray_file_writer_core_abandon(HurrayFileWriterCore *core) {
+    HRY_OUTPUT_CALL(core, hry_output_abandon(&core->output, error));
+}
 
 HurrayStatus hurray_file_writer_core_poison(HurrayFileWriterCore *core, uint32_t reason) {
     HRY_OUTPUT_CALL(core, hry_output_poison(&core->output, reason, error));

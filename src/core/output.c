@@ -115,7 +115,8 @@ HurrayStatus hry_output_check_tensor(const HryOutput *output, const HurrayDescri
     for (uint32_t i = 0; output->cross_machine && i < descriptor->buffer_count; i++)
         if (descriptor->buffers[i].sync_mode != HURRAY_SYNC_PRODUCER_SYNCED) {
             hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "buffers.sync_mode", HRY_NO_OFFSET,
-                     "buffer %u has the sync mode %u; what goes to another machine must be producer-synced (0)", i, descriptor->buffers[i].sync_mode);
+                     "buffer %u has the sync mode %u; what goes to another machine must be producer-synced (0)", i,
+                     descriptor->buffers[i].sync_mode);
             error->buffer_index = i;
             return error->code;
         }
@@ -222,8 +223,9 @@ HurrayStatus hry_output_supply(HryOutput *output, const void *ptr, size_t len, H
     if (!ptr) return hry_fail(error, HURRAY_ERR_NULL_POINTER, "ptr", HRY_NO_OFFSET, "the supplied memory is NULL");
     const HryPiece *piece = &output->pieces[output->at];
     if (len == 0 || len > piece->len - output->done)
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "len", HRY_NO_OFFSET, "%zu bytes were supplied for buffer %u, expected 1 to %llu", len,
-                        piece->buffer, (unsigned long long)(piece->len - output->done));
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "len", HRY_NO_OFFSET,
+                        "%zu bytes were supplied for buffer %u, expected 1 to %llu", len, piece->buffer,
+                        (unsigned long long)(piece->len - output->done));
     output->lent = ptr;
     output->lent_len = len;
     return HURRAY_OK;
@@ -244,7 +246,8 @@ HurrayStatus hry_output_report(HryOutput *output, size_t n, HurrayError *error) 
     size_t offered = output->offered > first.len ? output->offered : first.len;
     if (n == 0 || n > offered)
         return hry_fail(error, HURRAY_ERR_INVALID_REPORT, "written", HRY_NO_OFFSET,
-                        "%zu bytes were reported as written, %zu were offered; report 1 to that many, or that the sink is closed", n, offered);
+                        "%zu bytes were reported as written, %zu were offered; report 1 to that many, or that the sink is closed", n,
+                        offered);
     output->offered = 0;
     output->emitted += n;
     while (n) {

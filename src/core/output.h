@@ -48,7 +48,7 @@ typedef struct HryOutput {
     uint64_t total, emitted;
     const uint8_t *lent; /* the rest of what supply lent */
     size_t lent_len;
-    size_t offered; /* bytes told to the driver since the last report; 0: only by step */
+    size_t offered;                           /* bytes told to the driver since the last report; 0: only by step */
     void (*commit)(struct HryOutput *output); /* the last byte was accepted; cannot fail */
 } HryOutput;
 
@@ -98,13 +98,13 @@ HurrayStatus hry_output_leave(HryOutput *output, HurrayStatus status);
 void hry_output_label(const HryOutput *output, HurrayError *error);
 
 /* The body of a public call of a core whose HryOutput is `output`: `call` fills `error`. */
-#define HRY_OUTPUT_CALL(core, call)                              \
-    do {                                                         \
-        if (!(core)) return HURRAY_ERR_NULL_POINTER;             \
-        HurrayStatus entered = hry_output_enter(&(core)->output); \
-        if (entered != HURRAY_OK) return entered;                \
-        HurrayError *error = &(core)->output.handle.error;       \
-        return hry_output_leave(&(core)->output, call);          \
+#define HRY_OUTPUT_CALL(core, call)                                                                                                        \
+    do {                                                                                                                                   \
+        if (!(core)) return HURRAY_ERR_NULL_POINTER;                                                                                       \
+        HurrayStatus entered = hry_output_enter(&(core)->output);                                                                          \
+        if (entered != HURRAY_OK) return entered;                                                                                          \
+        HurrayError *error = &(core)->output.handle.error;                                                                                 \
+        return hry_output_leave(&(core)->output, call);                                                                                    \
     } while (0)
 
 #endif

@@ -59,8 +59,8 @@ static HurrayStatus settle(HryOutput *output, HurrayStatus status) {
     return status;
 }
 
-HurrayStatus hry_stream_writer_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count,
-                                      HurrayError *error) {
+HurrayStatus hry_stream_writer_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices,
+                                      size_t count, HurrayError *error) {
     HryOutput *output = &core->output;
     HurrayStatus status = hry_output_begin(output, error);
     if (status == HURRAY_OK) status = hry_output_check_tensor(output, descriptor, slices, count, error);
@@ -72,7 +72,8 @@ HurrayStatus hry_stream_writer_tensor(HurrayStreamWriterCore *core, const Hurray
 HurrayStatus hry_stream_writer_composite(HurrayStreamWriterCore *core, const HurrayCompositeNode *nodes, size_t count, HurrayError *error) {
     HryOutput *output = &core->output;
     HurrayStatus status = hry_output_begin(output, error);
-    if (status == HURRAY_OK) status = hry_tree_check_nodes(nodes, count, HRY_MAX_COMPOSITE_DEPTH - output->tree.depth, &output->allocator, error);
+    if (status == HURRAY_OK)
+        status = hry_tree_check_nodes(nodes, count, HRY_MAX_COMPOSITE_DEPTH - output->tree.depth, &output->allocator, error);
     if (status == HURRAY_OK) status = hry_tree_test(&output->tree, nodes[0].descriptor, true, error);
     for (size_t i = 0; status == HURRAY_OK && i < count; i++) {
         status = hry_output_check_tensor(output, nodes[i].descriptor, nodes[i].slices, nodes[i].slice_count, error);
@@ -92,13 +93,13 @@ HurrayStatus hry_stream_writer_end(HurrayStreamWriterCore *core, HurrayError *er
 HurrayStatus hurray_stream_writer_core_new(const HurrayWriterOptions *options, HurrayStreamWriterCore **out, HurrayError *error) {
     HurrayError local;
     hry_error_clear(&local);
-    HurrayStatus status = out ? make_core(options, out, &local)
-                              : hry_fail(&local, HURRAY_ERR_NULL_POINTER, "out", HRY_NO_OFFSET, "the out-pointer is NULL");
+    HurrayStatus status =
+        out ? make_core(options, out, &local) : hry_fail(&local, HURRAY_ERR_NULL_POINTER, "out", HRY_NO_OFFSET, "the out-pointer is NULL");
     return status == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);
 }
 
-HurrayStatus hurray_stream_writer_core_begin_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices,
-                                                    size_t count) {
+HurrayStatus hurray_stream_writer_core_begin_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor,
+                                                    const HurrayIoSlice *slices, size_t count) {
     HRY_OUTPUT_CALL(core, hry_stream_writer_tensor(core, descriptor, slices, count, error));
 }
 
@@ -133,7 +134,9 @@ HurrayStatus hurray_stream_writer_core_report_sink_closed(HurrayStreamWriterCore
     HRY_OUTPUT_CALL(core, hry_output_sink_closed(&core->output, error));
 }
 
-HurrayStatus hurray_stream_writer_core_abandon(HurrayStreamWriterCore *core) { HRY_OUTPUT_CALL(core, hry_output_abandon(&core->output, error)); }
+HurrayStatus hurray_stream_writer_core_abandon(HurrayStreamWriterCore *core) {
+    HRY_OUTPUT_CALL(core, hry_output_abandon(&core->output, error));
+}
 
 HurrayStatus hurray_stream_writer_core_poison(HurrayStreamWriterCore *core, uint32_t reason) {
     HRY_OUTPUT_CALL(core, hry_output_poison(&core->output, reason, error));
@@ -145,4 +148,6 @@ HurrayStatus hurray_stream_writer_core_is_unusable(const HurrayStreamWriterCore 
     return HURRAY_OK;
 }
 
-const HurrayError *hurray_stream_writer_core_last_error(const HurrayStreamWriterCore *core) { return core ? &core->output.handle.error : NULL; }
+const HurrayError *hurray_stream_writer_core_last_error(const HurrayStreamWriterCore *core) {
+    return core ? &core->output.handle.error : NULL;
+}

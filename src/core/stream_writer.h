@@ -5,8 +5,8 @@
 #include "core/output.h"
 
 /* What the public calls do, for drivers: the error goes to a record of theirs. */
-HurrayStatus hry_stream_writer_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count,
-                                      HurrayError *error);
+HurrayStatus hry_stream_writer_tensor(HurrayStreamWriterCore *core, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices,
+                                      size_t count, HurrayError *error);
 HurrayStatus hry_stream_writer_composite(HurrayStreamWriterCore *core, const HurrayCompositeNode *nodes, size_t count, HurrayError *error);
 /* May the stream end here? TORN_COMPOSITE while members are missing; UNUSABLE. Changes nothing: a stream has no footer. */
 HurrayStatus hry_stream_writer_end(HurrayStreamWriterCore *core, HurrayError *error);

@@ -17,13 +17,13 @@ static HurrayStatus leave(HurrayFileWriter *writer, HurrayStatus status) {
 }
 
 /* The body of a call that takes a usable writer; `call` fills `error`. */
-#define WRITER_CALL(writer, call)                                       \
-    do {                                                                \
-        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                  \
-        HurrayStatus entered = hry_handle_enter(&(writer)->handle);     \
-        if (entered != HURRAY_OK) return entered;                       \
-        HurrayError *error = &(writer)->handle.error;                   \
-        return leave(writer, call);                                     \
+#define WRITER_CALL(writer, call)                                                                                                          \
+    do {                                                                                                                                   \
+        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                                                                                     \
+        HurrayStatus entered = hry_handle_enter(&(writer)->handle);                                                                        \
+        if (entered != HURRAY_OK) return entered;                                                                                          \
+        HurrayError *error = &(writer)->handle.error;                                                                                      \
+        return leave(writer, call);                                                                                                        \
     } while (0)
 
 static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayFileWriterOptions *options, HurrayFileWriter **out,
@@ -96,8 +96,8 @@ static HurrayStatus write_tensor(HurrayFileWriter *writer, const void *name, siz
     return status == HURRAY_OK ? drain_tensor(writer, name, len, error) : status;
 }
 
-HurrayStatus hurray_file_writer_write_tensor(HurrayFileWriter *writer, const void *name, size_t name_len, const HurrayDescriptor *descriptor,
-                                             const HurrayIoSlice *slices, size_t count) {
+HurrayStatus hurray_file_writer_write_tensor(HurrayFileWriter *writer, const void *name, size_t name_len,
+                                             const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count) {
     WRITER_CALL(writer, write_tensor(writer, name, name_len, descriptor, slices, count, error));
 }
 
@@ -111,7 +111,8 @@ HurrayStatus hurray_file_writer_write_composite(HurrayFileWriter *writer, const 
     WRITER_CALL(writer, write_composite(writer, nodes, count, error));
 }
 
-static HurrayStatus begin_tensor(HurrayFileWriter *writer, const void *name, size_t len, const HurrayDescriptor *descriptor, HurrayError *error) {
+static HurrayStatus begin_tensor(HurrayFileWriter *writer, const void *name, size_t len, const HurrayDescriptor *descriptor,
+                                 HurrayError *error) {
     HurrayStatus status = hry_sink_ready(&writer->sink, error);
     if (status == HURRAY_OK) status = hry_file_writer_tensor(writer->core, name, len, descriptor, NULL, 0, error);
     if (status != HURRAY_OK) return status;
@@ -120,7 +121,8 @@ static HurrayStatus begin_tensor(HurrayFileWriter *writer, const void *name, siz
     return status;
 }
 
-HurrayStatus hurray_file_writer_begin_tensor(HurrayFileWriter *writer, const void *name, size_t name_len, const HurrayDescriptor *descriptor) {
+HurrayStatus hurray_file_writer_begin_tensor(HurrayFileWriter *writer, const void *name, size_t name_len,
+                                             const HurrayDescriptor *descriptor) {
     WRITER_CALL(writer, begin_tensor(writer, name, name_len, descriptor, error));
 }
 

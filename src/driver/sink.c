@@ -8,7 +8,8 @@ HurrayStatus hry_sink_ready(const HrySink *sink, HurrayError *error) {
         return error->code;
     }
     if (sink->in_pieces)
-        return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "a tensor is being written in pieces; append the rest and end it first");
+        return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,
+                        "a tensor is being written in pieces; append the rest and end it first");
     return HURRAY_OK;
 }
 
@@ -23,7 +24,8 @@ static HurrayStatus close_sink(HrySink *sink, const HurrayError *why, HurrayErro
         hry_fail(&sink->closed, HURRAY_ERR_SINK_CLOSED, "write", at, "%s%s; the output cannot be completed, begin a new one", why->message,
                  torn ? ", in the middle of an item" : "");
     else
-        hry_fail(&sink->closed, HURRAY_ERR_SINK_CLOSED, "write", at, "the sink is closed: it took none of the bytes offered; begin a new output");
+        hry_fail(&sink->closed, HURRAY_ERR_SINK_CLOSED, "write", at,
+                 "the sink is closed: it took none of the bytes offered; begin a new output");
     if (why) {
         sink->closed.cause = why->cause;
         sink->closed.system_error = why->system_error;
@@ -77,7 +79,8 @@ static HurrayStatus in_pieces(const HrySink *sink, HurrayError *error) {
         return error->code;
     }
     if (sink->output->poisoned) return hry_fail_unusable(error, sink->output->poisoned);
-    if (!sink->in_pieces) return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "no tensor was begun in pieces; begin one first");
+    if (!sink->in_pieces)
+        return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "no tensor was begun in pieces; begin one first");
     return HURRAY_OK;
 }
 
@@ -89,7 +92,8 @@ HurrayStatus hry_sink_append(HrySink *sink, const void *bytes, size_t len, Hurra
     uint64_t asked = hry_output_asked(sink->output);
     if (len > asked)
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "len", HRY_NO_OFFSET,
-                        "%zu bytes were appended, the buffers of the tensor take only %llu more; nothing was written", len, (unsigned long long)asked);
+                        "%zu bytes were appended, the buffers of the tensor take only %llu more; nothing was written", len,
+                        (unsigned long long)asked);
     while (len) {
         HurrayStep step;
         status = hry_output_step(sink->output, &step, error);
@@ -109,8 +113,8 @@ HurrayStatus hry_sink_end_pieces(HrySink *sink, HurrayError *error) {
     if (status != HURRAY_OK) return status;
     uint64_t asked = hry_output_asked(sink->output);
     if (asked)
-        return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "%llu bytes of the tensor's buffers are missing; append them first",
-                        (unsigned long long)asked);
+        return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,
+                        "%llu bytes of the tensor's buffers are missing; append them first", (unsigned long long)asked);
     sink->in_pieces = false;
     return HURRAY_OK;
 }

@@ -20,7 +20,8 @@ static HurrayStatus copy_struct(const HurrayTransport *user, HurrayTransport *ou
     for (size_t i = sizeof *out; i < size; i++)
         if (bytes[i])
             return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "struct_size", HRY_NO_OFFSET,
-                            "HurrayTransport uses a member of a newer release (byte %zu is set); this library knows %zu bytes", i, sizeof *out);
+                            "HurrayTransport uses a member of a newer release (byte %zu is set); this library knows %zu bytes", i,
+                            sizeof *out);
     memcpy(out, user, sizeof *out);
     out->struct_size = sizeof *out;
     return HURRAY_OK;
@@ -54,15 +55,16 @@ static HurrayStatus callback_failed(HurrayStatus answer, const char *callback, H
     HurrayStatus status = hry_fail_callback(error, answer, HURRAY_ERR_TRANSPORT, callback);
     if (answer != HURRAY_ERR_TRANSPORT || system_error == 0) return status;
     char text[128];
-    status = hry_fail(error, answer, NULL, HRY_NO_OFFSET, "the %s callback failed: %s", callback,
-                      strerror_r(system_error, text, sizeof text));
+    status =
+        hry_fail(error, answer, NULL, HRY_NO_OFFSET, "the %s callback failed: %s", callback, strerror_r(system_error, text, sizeof text));
     error->cause = answer;
     error->system_error = system_error;
     return status;
 }
 
 /* What a moving callback answered: one place for every rule about counts. */
-static HurrayStatus check_answer(HurrayStatus answer, const char *callback, size_t offered, size_t count, size_t *moved, HurrayError *error) {
+static HurrayStatus check_answer(HurrayStatus answer, const char *callback, size_t offered, size_t count, size_t *moved,
+                                 HurrayError *error) {
     *moved = 0;
     if (answer != HURRAY_OK) return callback_failed(answer, callback, error);
     if (count > offered)
@@ -84,7 +86,8 @@ HurrayStatus hry_transport_read(const HurrayTransport *transport, uint8_t *dst, 
     return check_answer(answer, "read", len, count, moved, error);
 }
 
-HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, size_t *moved, HurrayError *error) {
+HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, size_t *moved,
+                                   HurrayError *error) {
     size_t count = 0;
     *moved = 0;
     if (len == 0) return HURRAY_OK;

@@ -23,7 +23,8 @@ HurrayStatus hry_transport_resolve(const HurrayTransport *user, uint32_t needs, 
  * what happened, the handle is not to be used again. *moved 0 with OK: end of input, file shorter than it claims, closed sink (or len
  * was 0: the callback is not called). A failure moved nothing. io_alignment is the caller's to keep. */
 HurrayStatus hry_transport_read(const HurrayTransport *transport, uint8_t *dst, size_t len, size_t *moved, HurrayError *error);
-HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, size_t *moved, HurrayError *error);
+HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, size_t *moved,
+                                   HurrayError *error);
 HurrayStatus hry_transport_write(const HurrayTransport *transport, const uint8_t *src, size_t len, size_t *moved, HurrayError *error);
 HurrayStatus hry_transport_size(const HurrayTransport *transport, uint64_t *size, HurrayError *error);
 /* Exactly len bytes from offset; a shorter file is TRUNCATED with the place. Handles io_alignment (through a block on the stack). */

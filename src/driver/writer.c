@@ -17,16 +17,17 @@ static HurrayStatus leave(HurrayWriter *writer, HurrayStatus status) {
 }
 
 /* The body of a call that takes a usable writer; `call` fills `error`. */
-#define WRITER_CALL(writer, call)                                       \
-    do {                                                                \
-        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                  \
-        HurrayStatus entered = hry_handle_enter(&(writer)->handle);     \
-        if (entered != HURRAY_OK) return entered;                       \
-        HurrayError *error = &(writer)->handle.error;                   \
-        return leave(writer, call);                                     \
+#define WRITER_CALL(writer, call)                                                                                                          \
+    do {                                                                                                                                   \
+        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                                                                                     \
+        HurrayStatus entered = hry_handle_enter(&(writer)->handle);                                                                        \
+        if (entered != HURRAY_OK) return entered;                                                                                          \
+        HurrayError *error = &(writer)->handle.error;                                                                                      \
+        return leave(writer, call);                                                                                                        \
     } while (0)
 
-static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayWriterOptions *options, HurrayWriter **out, HurrayError *error) {
+static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayWriterOptions *options, HurrayWriter **out,
+                                HurrayError *error) {
     HurrayTransport resolved;
     HurrayStreamWriterCore *core = NULL;
     if (!out) return hry_fail(error, HURRAY_ERR_NULL_POINTER, "out", HRY_NO_OFFSET, "the out-pointer is NULL");
@@ -47,7 +48,8 @@ static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayWr
     return HURRAY_OK;
 }
 
-HurrayStatus hurray_writer_new_ex(const HurrayTransport *transport, const HurrayWriterOptions *options, HurrayWriter **out, HurrayError *error) {
+HurrayStatus hurray_writer_new_ex(const HurrayTransport *transport, const HurrayWriterOptions *options, HurrayWriter **out,
+                                  HurrayError *error) {
     HurrayError local;
     hry_error_clear(&local);
     HurrayStatus status = make_writer(transport, options, out, &local);
@@ -85,7 +87,8 @@ static HurrayStatus write_tensor(HurrayWriter *writer, const HurrayDescriptor *d
     return status == HURRAY_OK ? hry_sink_drain(&writer->sink, error) : status;
 }
 
-HurrayStatus hurray_writer_write_tensor(HurrayWriter *writer, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count) {
+HurrayStatus hurray_writer_write_tensor(HurrayWriter *writer, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices,
+                                        size_t count) {
     WRITER_CALL(writer, write_tensor(writer, descriptor, slices, count, error));
 }
 

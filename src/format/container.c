@@ -92,8 +92,7 @@ static HurrayStatus check_kv_place(const HryTrailer *t, uint64_t at, const HryHe
         return BAD("trailer.kv_offset", at + 16, "kv_offset is %llu and kv_length is %u; both or neither must be 0",
                    (unsigned long long)t->kv_offset, t->kv_length);
     if (t->kv_offset == 0) {
-        if (h->flags & HRY_FILE_HAS_KV)
-            return BAD("trailer.kv_offset", at + 16, "the header promises KV metadata, the trailer has none");
+        if (h->flags & HRY_FILE_HAS_KV) return BAD("trailer.kv_offset", at + 16, "the header promises KV metadata, the trailer has none");
         return HURRAY_OK;
     }
     if (t->kv_offset % HRY_PART_ALIGNMENT || t->kv_offset < h->first_descriptor_offset)
@@ -145,7 +144,8 @@ HurrayStatus hry_container_check_index_sum(const HryHeader *header, const HryTra
     uint32_t found = hry_crc32c(0, index, (size_t)trailer->index_length);
     if (found == trailer->index_crc32c) return HURRAY_OK;
     return hry_fail(error, HURRAY_ERR_CHECKSUM, "trailer.index_crc32c", trailer->index_offset,
-                    "the index has CRC-32C 0x%08x, the trailer says 0x%08x; the file is damaged, get it again", found, trailer->index_crc32c);
+                    "the index has CRC-32C 0x%08x, the trailer says 0x%08x; the file is damaged, get it again", found,
+                    trailer->index_crc32c);
 }
 
 bool hry_container_buffer_offset(const HurrayBufferHandle *handles, uint32_t count, uint64_t data_offset, uint64_t alignment, uint32_t k,

@@ -17,7 +17,8 @@ HurrayStatus hry_index_check_name(const void *name, size_t len, uint64_t offset,
     return HURRAY_OK;
 }
 
-HurrayStatus hry_index_open(HryIndexReader *reader, const void *bytes, size_t len, uint64_t offset, uint8_t container_minor, HurrayError *error) {
+HurrayStatus hry_index_open(HryIndexReader *reader, const void *bytes, size_t len, uint64_t offset, uint8_t container_minor,
+                            HurrayError *error) {
     memset(reader, 0, sizeof *reader);
     reader->cursor = hry_cursor(bytes, len, offset);
     reader->minor = container_minor;
@@ -51,14 +52,16 @@ HurrayStatus hry_index_next(HryIndexReader *reader, HryIndexRow *out, HurrayErro
         return BAD("index.entry", at, "entry %llu of %llu runs past the end of the index", (unsigned long long)i,
                    (unsigned long long)reader->count);
     row.name_len = name_len;
-    if (hry_index_check_name(row.name, row.name_len, at, HURRAY_ERR_INVALID_NAME, "index.name", error) != HURRAY_OK) return at_row(error, &row, i);
+    if (hry_index_check_name(row.name, row.name_len, at, HURRAY_ERR_INVALID_NAME, "index.name", error) != HURRAY_OK)
+        return at_row(error, &row, i);
     if (flags) {
         BAD("index.flags", cursor->offset - 4, "the entry's flags are 0x%x, expected 0", flags);
         return at_row(error, &row, i);
     }
     if (row.descriptor_length < 20 || row.descriptor_offset % HRY_PART_ALIGNMENT) {
-        BAD("index.descriptor_offset", at, "the descriptor is said to have %u bytes at offset %llu, expected at least 20 at a multiple of 8",
-            row.descriptor_length, (unsigned long long)row.descriptor_offset);
+        BAD("index.descriptor_offset", at,
+            "the descriptor is said to have %u bytes at offset %llu, expected at least 20 at a multiple of 8", row.descriptor_length,
+            (unsigned long long)row.descriptor_offset);
         return at_row(error, &row, i);
     }
     reader->next++;
@@ -68,7 +71,8 @@ HurrayStatus hry_index_next(HryIndexReader *reader, HryIndexRow *out, HurrayErro
 
 HurrayStatus hry_index_close(const HryIndexReader *reader, HurrayError *error) {
     if (reader->cursor.left == 0 || reader->minor > 0) return HURRAY_OK;
-    return BAD("trailer.index_length", reader->cursor.offset, "%zu bytes of the index are left over after its last entry", reader->cursor.left);
+    return BAD("trailer.index_length", reader->cursor.offset, "%zu bytes of the index are left over after its last entry",
+               reader->cursor.left);
 }
 
 int hry_index_compare_names(const void *a, size_t a_len, const void *b, size_t b_len) {
@@ -111,7 +115,7 @@ HurrayStatus hry_index_sort_names(HryIndexRowAt row_at, const void *ctx, uint64_
         return hry_fail_memory(error, "the order of the index", (uint64_t)n * 2 * sizeof *from);
     }
     for (size_t i = 0; i < n; i++) from[i] = (uint32_t)i;
-    for (size_t width = 1; width < n; width = width > n / 2 ? n : width * 2) {
+    for (size_t width = 1; width<n; width = width> n / 2 ? n : width * 2) {
         for (size_t start = 0; start < n;) {
             size_t middle = n - start > width ? start + width : n, end = n - middle > width ? middle + width : n;
             size_t a = start, b = middle;
@@ -181,8 +185,9 @@ HurrayStatus hry_index_check_tensor(const HryIndexRow *row, const HryHeader *hea
                                     const HurrayBufferHandle *handles, uint32_t count, bool head, HurrayError *error) {
     uint64_t end;
     if (descriptor_length != row->descriptor_length)
-        return BAD("index.descriptor_length", row->descriptor_offset, "the index says that the descriptor has %u bytes, it says %llu itself",
-                   row->descriptor_length, (unsigned long long)descriptor_length);
+        return BAD("index.descriptor_length", row->descriptor_offset,
+                   "the index says that the descriptor has %u bytes, it says %llu itself", row->descriptor_length,
+                   (unsigned long long)descriptor_length);
     if (head) {
         if (row->data_length == 0) return HURRAY_OK;
         return BAD("index.data_length", row->descriptor_offset, "data_length of a composite head is %llu, expected 0",
@@ -196,8 +201,9 @@ HurrayStatus hry_index_check_tensor(const HryIndexRow *row, const HryHeader *hea
                    (unsigned long long)limit);
     if (!hry_container_buffer_offset(handles, count, row->data_offset, header->data_buffer_alignment, count, &end) ||
         end - row->data_offset != row->data_length)
-        return BAD("index.data_length", row->descriptor_offset, "the index says %llu data bytes, the descriptor's %u buffers need another number",
-                   (unsigned long long)row->data_length, count);
+        return BAD("index.data_length", row->descriptor_offset,
+                   "the index says %llu data bytes, the descriptor's %u buffers need another number", (unsigned long long)row->data_length,
+                   count);
     return HURRAY_OK;
 }
 

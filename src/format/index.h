@@ -26,7 +26,8 @@ typedef struct HryIndexReader {
 
 /* The section's bytes, whole; offset: of bytes[0] in the file. Afterwards reader->count rows will come, which the bytes can hold
  * (each has at least HRY_INDEX_MIN_ENTRY). container_minor: a greater one than 0 may leave bytes over. */
-HurrayStatus hry_index_open(HryIndexReader *reader, const void *bytes, size_t len, uint64_t offset, uint8_t container_minor, HurrayError *error);
+HurrayStatus hry_index_open(HryIndexReader *reader, const void *bytes, size_t len, uint64_t offset, uint8_t container_minor,
+                            HurrayError *error);
 /* Exactly count times: the next row, with every rule that one row can break by itself. */
 HurrayStatus hry_index_next(HryIndexReader *reader, HryIndexRow *out, HurrayError *error);
 /* After the last row: nothing is left over. */

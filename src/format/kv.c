@@ -121,7 +121,8 @@ static HurrayStatus read_array(HryCursor *cursor, HurrayKvValue *out, uint8_t *a
     if (kind < HURRAY_KV_STRING || kind > HURRAY_KV_BYTES)
         return BAD("kv.value", at, "the elements of a metadata array have the tag %u, expected 1 to 6", kind);
     if (count > cursor->left / element_least(kind))
-        return BAD("kv.value", at + 1, "a metadata array promises %u elements, the %zu bytes that remain do not hold them", count, cursor->left);
+        return BAD("kv.value", at + 1, "a metadata array promises %u elements, the %zu bytes that remain do not hold them", count,
+                   cursor->left);
     if (!hry_mul_u64(count, element_size(kind), &room) || !hry_align_up(room, 8, &room) || room > SIZE_MAX - *used)
         return hry_fail_memory(error, "a metadata array", count);
     void *array = arrays ? arrays + *used : NULL;
@@ -208,7 +209,8 @@ size_t hry_kv_position(const HurrayKvEntry *entries, size_t count, const void *k
 /* ---- entries to bytes ---- */
 
 static HurrayStatus check_blob(const void *data, size_t len, bool text, HurrayError *error) {
-    if (len && !data) return hry_fail(error, HURRAY_ERR_NULL_POINTER, "kv.value", HRY_NO_OFFSET, "a metadata value of %zu bytes has no data", len);
+    if (len && !data)
+        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "kv.value", HRY_NO_OFFSET, "a metadata value of %zu bytes has no data", len);
     if (len > UINT32_MAX) return BAD("kv.value", HRY_NO_OFFSET, "a metadata value has %zu bytes, at most 4294967295 can be stored", len);
     return text ? check_text(data, len, HRY_NO_OFFSET, error) : HURRAY_OK;
 }
@@ -219,7 +221,8 @@ static HurrayStatus check_array(const HurrayKvValue *value, HurrayError *error) 
     if (value->element < HURRAY_KV_STRING || value->element > HURRAY_KV_BYTES)
         return BAD("kv.value", HRY_NO_OFFSET, "the elements of a metadata array have the kind %u, expected 1 to 6", value->element);
     if (value->data_len && !value->data)
-        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "kv.value", HRY_NO_OFFSET, "a metadata array of %zu elements has no data", value->data_len);
+        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "kv.value", HRY_NO_OFFSET, "a metadata array of %zu elements has no data",
+                        value->data_len);
     if (value->data_len > UINT32_MAX)
         return BAD("kv.value", HRY_NO_OFFSET, "a metadata array has %zu elements, at most 4294967295 can be stored", value->data_len);
     for (size_t i = 0; i < value->data_len; i++) {
@@ -267,7 +270,9 @@ static void emit_array(HryEmit *emit, const HurrayKvValue *value) {
     hry_emit_u32(emit, (uint32_t)value->data_len);
     for (size_t i = 0; i < value->data_len; i++) switch (value->element) {
         case HURRAY_KV_STRING:
-        case HURRAY_KV_BYTES: emit_blob(emit, ((const HurrayIoSlice *)value->data)[i].ptr, ((const HurrayIoSlice *)value->data)[i].len); break;
+        case HURRAY_KV_BYTES:
+            emit_blob(emit, ((const HurrayIoSlice *)value->data)[i].ptr, ((const HurrayIoSlice *)value->data)[i].len);
+            break;
         case HURRAY_KV_INT64: hry_emit_u64(emit, (uint64_t)((const int64_t *)value->data)[i]); break;
         case HURRAY_KV_UINT64: hry_emit_u64(emit, ((const uint64_t *)value->data)[i]); break;
         case HURRAY_KV_FLOAT64: hry_emit_f64(emit, ((const double *)value->data)[i]); break;

@@ -16,7 +16,8 @@ static uint64_t sum_of(const uint8_t *counts, uint64_t count) {
     return sum;
 }
 
-HurrayStatus hry_sums_open(const HurrayKvEntry *entry, uint64_t tensor_count, const HurrayAllocator *allocator, HrySums *out, HurrayError *error) {
+HurrayStatus hry_sums_open(const HurrayKvEntry *entry, uint64_t tensor_count, const HurrayAllocator *allocator, HrySums *out,
+                           HurrayError *error) {
     memset(out, 0, sizeof *out);
     if (!entry || entry->value.kind != HURRAY_KV_BYTES || entry->value.data_len < SUMS_FIXED) return HURRAY_OK;
     const uint8_t *bytes = entry->value.data;
@@ -53,8 +54,8 @@ HurrayStatus hry_sums_encode(const uint8_t *counts, uint64_t tensor_count, const
     uint64_t need;
     *bytes = NULL;
     *len = 0;
-    if (crc_count == 0 || tensor_count > UINT32_MAX || !hry_mul_u64(crc_count, 4, &need) || !hry_add_u64(need, tensor_count + SUMS_FIXED, &need) ||
-        need > UINT32_MAX)
+    if (crc_count == 0 || tensor_count > UINT32_MAX || !hry_mul_u64(crc_count, 4, &need) ||
+        !hry_add_u64(need, tensor_count + SUMS_FIXED, &need) || need > UINT32_MAX)
         return HURRAY_OK;
     uint8_t *memory = hry_alloc_raw(allocator, (size_t)need);
     if (!memory) return hry_fail_memory(error, "the checksums", need);

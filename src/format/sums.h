@@ -23,7 +23,8 @@ typedef struct HrySums {
 
 /* Takes up the value, which must outlive *out. OK with *out empty when entry is NULL or kind, version, tensor_count or length do not
  * fit: ignored, as if not stored. Fails only for want of memory. */
-HurrayStatus hry_sums_open(const HurrayKvEntry *entry, uint64_t tensor_count, const HurrayAllocator *allocator, HrySums *out, HurrayError *error);
+HurrayStatus hry_sums_open(const HurrayKvEntry *entry, uint64_t tensor_count, const HurrayAllocator *allocator, HrySums *out,
+                           HurrayError *error);
 void hry_sums_clear(HrySums *sums); /* safe on a zeroed one */
 
 /* The sum of buffer k of the tensor at `place` in write order, whose descriptor has buffer_count buffers. False: none is stored, or

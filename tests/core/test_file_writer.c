@@ -39,8 +39,8 @@ static void every_way_of_taking_and_lending_gives_the_same_bytes(void **state) {
 
 static void the_file_holds_what_was_written(void **state) {
     (void)state;
-    static const char *const names[] = {"dense", "sparse \xC3\xA9", "empty", "partition", "partition.0", "partition.1",
-                                        "group", "a member", "overlay", "overlay.0"};
+    static const char *const names[] = {"dense",       "sparse \xC3\xA9", "empty",    "partition", "partition.0",
+                                        "partition.1", "group",           "a member", "overlay",   "overlay.0"};
     Scenario s;
     FileTable table;
     HurrayError error;
@@ -53,14 +53,16 @@ static void the_file_holds_what_was_written(void **state) {
         assert_int_equal(table.header.first_descriptor_offset, 64);
         assert_int_equal(table.header.flags, HRY_FILE_INDEX_CRC);
         assert_int_equal(table.count, 10);
-        assert_int_equal(hry_index_check_places(file_table_row, &table, table.count, NULL, &table.header, &table.trailer, &error), HURRAY_OK);
+        assert_int_equal(hry_index_check_places(file_table_row, &table, table.count, NULL, &table.header, &table.trailer, &error),
+                         HURRAY_OK);
         for (uint64_t i = 0; i < table.count; i++) {
             const HryIndexRow *row = &table.rows[i];
             HurrayDescriptor *descriptor;
             size_t used;
             assert_true(file_table_name_is(row, names[i]));
-            assert_int_equal(hurray_descriptor_decode_ex(sink->bytes + row->descriptor_offset, row->descriptor_length, NULL, &used, &descriptor, &error),
-                             HURRAY_OK);
+            assert_int_equal(
+                hurray_descriptor_decode_ex(sink->bytes + row->descriptor_offset, row->descriptor_length, NULL, &used, &descriptor, &error),
+                HURRAY_OK);
             uint64_t limit = i + 1 < table.count ? table.rows[i + 1].descriptor_offset : table.trailer.kv_offset;
             assert_int_equal(hry_index_check_tensor(row, &table.header, limit, used, descriptor->buffers, descriptor->buffer_count,
                                                     hry_descriptor_is_head(descriptor), &error),
@@ -339,7 +341,8 @@ static void wide_padding_comes_in_stretches_of_zeros(void **state) {
         assert_int_equal(step.offset, at);
         assert_int_equal(hurray_file_writer_core_output_slices(core, slices, &count), HURRAY_OK);
         for (size_t i = 0; i < count; sum += slices[i++].len)
-            if (at + sum + slices[i].len <= 2097152 && at + sum > 200) assert_int_equal(((const uint8_t *)slices[i].ptr)[slices[i].len - 1], 0);
+            if (at + sum + slices[i].len <= 2097152 && at + sum > 200)
+                assert_int_equal(((const uint8_t *)slices[i].ptr)[slices[i].len - 1], 0);
         assert_int_equal(hurray_file_writer_core_report_written(core, sum), HURRAY_OK);
         at += sum;
     }

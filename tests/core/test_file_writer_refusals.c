@@ -46,8 +46,9 @@ static void what_cannot_be_written_is_refused_before_a_byte(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         HurrayStep step;
-        assert_int_equal(hurray_file_writer_core_begin_tensor(core, cases[i].name, cases[i].len, cases[i].descriptor, cases[i].slices, cases[i].count),
-                         cases[i].want);
+        assert_int_equal(
+            hurray_file_writer_core_begin_tensor(core, cases[i].name, cases[i].len, cases[i].descriptor, cases[i].slices, cases[i].count),
+            cases[i].want);
         assert_true(hurray_file_writer_core_last_error(core)->message[0] != 0);
         assert_int_equal(file_core_unusable(core), HURRAY_USABLE);
         assert_int_equal(hurray_file_writer_core_step(core, &step), HURRAY_OK);
@@ -79,9 +80,12 @@ static void a_composite_is_checked_whole_before_its_head_goes_out(void **state) 
         int node;
         const char *name;
         HurrayStatus want;
-    } names[] = {{0, "dense", HURRAY_ERR_DUPLICATE_NAME},     {1, "dense", HURRAY_ERR_DUPLICATE_NAME},
-                 {2, "partition", HURRAY_ERR_DUPLICATE_NAME}, {2, "partition.0", HURRAY_ERR_DUPLICATE_NAME},
-                 {1, "partition.1", HURRAY_ERR_DUPLICATE_NAME}, {1, "\xFF", HURRAY_ERR_INVALID_NAME},
+    } names[] = {{0, "dense", HURRAY_ERR_DUPLICATE_NAME},
+                 {1, "dense", HURRAY_ERR_DUPLICATE_NAME},
+                 {2, "partition", HURRAY_ERR_DUPLICATE_NAME},
+                 {2, "partition.0", HURRAY_ERR_DUPLICATE_NAME},
+                 {1, "partition.1", HURRAY_ERR_DUPLICATE_NAME},
+                 {1, "\xFF", HURRAY_ERR_INVALID_NAME},
                  {1, "", HURRAY_ERR_INVALID_NAME}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         memcpy(nodes, good, sizeof nodes);
@@ -173,7 +177,8 @@ static void only_producer_synced_goes_to_another_machine(void **state) {
         HurrayFileWriterCore *core = file_core_make(cross ? HURRAY_WRITE_CROSS_MACHINE : 0, 0, NULL);
         assert_int_equal(hurray_file_writer_core_begin_header(core), HURRAY_OK);
         file_core_drain(core, sink);
-        assert_int_equal(hurray_file_writer_core_begin_tensor(core, "t", 1, descriptor, &slice, 1), cross ? HURRAY_ERR_INVALID_SYNC_MODE : HURRAY_OK);
+        assert_int_equal(hurray_file_writer_core_begin_tensor(core, "t", 1, descriptor, &slice, 1),
+                         cross ? HURRAY_ERR_INVALID_SYNC_MODE : HURRAY_OK);
         if (cross) assert_int_equal(hurray_file_writer_core_last_error(core)->buffer_index, 0);
         hurray_file_writer_core_destroy(&core);
         free(sink);
@@ -220,7 +225,8 @@ static void reports_and_lending_are_held_to_what_was_offered(void **state) {
     assert_int_equal(hurray_file_writer_core_report_written(core, step.len + 1), HURRAY_ERR_INVALID_REPORT);
     assert_int_equal(hurray_file_writer_core_output_slices(core, slices, &count), HURRAY_OK);
     assert_int_equal(count, 3); /* descriptor with padding, payload, padding to 8 */
-    assert_int_equal(hurray_file_writer_core_report_written(core, slices[0].len + slices[1].len + slices[2].len + 1), HURRAY_ERR_INVALID_REPORT);
+    assert_int_equal(hurray_file_writer_core_report_written(core, slices[0].len + slices[1].len + slices[2].len + 1),
+                     HURRAY_ERR_INVALID_REPORT);
     for (size_t i = 0; i < 2; i++) file_core_take(got, slices[i].ptr, slices[i].len);
     assert_int_equal(hurray_file_writer_core_report_written(core, slices[0].len + slices[1].len), HURRAY_OK);
     assert_int_equal(hurray_file_writer_core_report_written(core, slices[2].len + 1), HURRAY_ERR_INVALID_REPORT);
@@ -265,8 +271,11 @@ static void options_and_null_pointers_are_checked(void **state) {
     const struct {
         uint32_t flags, alignment;
         HurrayStatus want;
-    } cases[] = {{8, 0, HURRAY_ERR_UNSUPPORTED},      {0, 2048, HURRAY_ERR_INVALID_ARGUMENT}, {0, 12288, HURRAY_ERR_INVALID_ARGUMENT},
-                 {0, 4194304, HURRAY_ERR_INVALID_ARGUMENT}, {7, 2097152, HURRAY_OK}};
+    } cases[] = {{8, 0, HURRAY_ERR_UNSUPPORTED},
+                 {0, 2048, HURRAY_ERR_INVALID_ARGUMENT},
+                 {0, 12288, HURRAY_ERR_INVALID_ARGUMENT},
+                 {0, 4194304, HURRAY_ERR_INVALID_ARGUMENT},
+                 {7, 2097152, HURRAY_OK}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         options.flags = cases[i].flags;
         options.data_buffer_alignment = cases[i].alignment;

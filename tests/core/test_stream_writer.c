@@ -97,7 +97,8 @@ static void expect(const Scenario *s, Sink *sink) {
         for (size_t n = 0; n < count; n++) {
             const HurrayDescriptor *descriptor = item->kind == SCENARIO_COMPOSITE ? item->nodes[n].descriptor : item->descriptor;
             const HurrayIoSlice *slices = item->kind == SCENARIO_COMPOSITE ? item->nodes[n].slices : item->slices;
-            size_t len = sizeof sink->bytes - sink->len, buffers = item->kind == SCENARIO_COMPOSITE ? item->nodes[n].slice_count : item->slice_count;
+            size_t len = sizeof sink->bytes - sink->len,
+                   buffers = item->kind == SCENARIO_COMPOSITE ? item->nodes[n].slice_count : item->slice_count;
             assert_int_equal(hurray_descriptor_encode(descriptor, sink->bytes + sink->len, &len), HURRAY_OK);
             sink->len += len;
             for (size_t k = 0; k < buffers; k++) {
@@ -227,7 +228,8 @@ static void what_cannot_be_written_is_refused(void **state) {
     assert_int_equal(hurray_stream_writer_core_begin_tensor(core, s.items[0].descriptor, &slice, 1), HURRAY_ERR_INVALID_LAYOUT);
     assert_int_equal(hurray_stream_writer_core_begin_composite(core, s.items[3].nodes, 2), HURRAY_ERR_INVALID_LAYOUT);
     assert_int_equal(hurray_stream_writer_core_begin_composite(core, NULL, 2), HURRAY_ERR_NULL_POINTER);
-    HurrayCompositeNode group[2] = {{.kind = HURRAY_NODE_COMPOSITE, .member_count = 1}, {.descriptor = event, .slices = &slice, .slice_count = 1}};
+    HurrayCompositeNode group[2] = {{.kind = HURRAY_NODE_COMPOSITE, .member_count = 1},
+                                    {.descriptor = event, .slices = &slice, .slice_count = 1}};
     HurrayDescriptor *head = make_head(HURRAY_RULE_GROUP, 0, HURRAY_TYPE_UINT8, 1, shape, 1, NULL, NULL);
     group[0].descriptor = head;
     assert_int_equal(hurray_stream_writer_core_begin_composite(core, group, 2), HURRAY_ERR_INVALID_SYNC_MODE);

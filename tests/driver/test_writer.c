@@ -71,8 +71,9 @@ static void a_stream_in_pieces_and_in_short_writes_is_the_same_stream(void **sta
             for (size_t k = 0; k < item->slice_count; k++)
                 for (size_t at = 0; at < item->slices[k].len; at += pieces[p]) {
                     size_t left = item->slices[k].len - at;
-                    assert_int_equal(hurray_writer_append(writer, (const uint8_t *)item->slices[k].ptr + at, left < pieces[p] ? left : pieces[p]),
-                                     HURRAY_OK);
+                    assert_int_equal(
+                        hurray_writer_append(writer, (const uint8_t *)item->slices[k].ptr + at, left < pieces[p] ? left : pieces[p]),
+                        HURRAY_OK);
                 }
             assert_int_equal(hurray_writer_append(writer, "x", 1), HURRAY_ERR_INVALID_ARGUMENT);
             assert_int_equal(hurray_writer_end_tensor(writer), HURRAY_OK);

@@ -11,7 +11,10 @@
 #include "format/crc32c.h"
 
 static HryHeader good_header(void) {
-    return (HryHeader){.major = 1, .flags = HRY_FILE_INDEX_CRC, .data_buffer_alignment = 4096, .first_descriptor_offset = 64,
+    return (HryHeader){.major = 1,
+                       .flags = HRY_FILE_INDEX_CRC,
+                       .data_buffer_alignment = 4096,
+                       .first_descriptor_offset = 64,
                        .tensor_count_hint = UINT64_MAX};
 }
 

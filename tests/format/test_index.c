@@ -13,9 +13,11 @@
 
 static void row_at(const void *ctx, uint64_t i, HryIndexRow *out) { *out = ((const HryIndexRow *)ctx)[i]; }
 
-#define ROW(text, d, dl, o, l)                                                                                                  \
-    { .name = (const uint8_t *)(text), .name_len = sizeof(text) - 1, .descriptor_offset = d, .descriptor_length = dl, .data_offset = o, \
-      .data_length = l }
+#define ROW(text, d, dl, o, l)                                                                                                             \
+    {                                                                                                                                      \
+        .name = (const uint8_t *)(text), .name_len = sizeof(text) - 1, .descriptor_offset = d, .descriptor_length = dl, .data_offset = o,  \
+        .data_length = l                                                                                                                   \
+    }
 
 /* Encodes rows into a block of exactly their size. */
 static uint8_t *encode(const HryIndexRow *rows, uint64_t count, size_t *len) {
@@ -155,7 +157,8 @@ static void rules_of_one_row_name_the_row(void **state) {
 
 static void a_sorted_index_strictly_increases(void **state) {
     (void)state;
-    HryIndexRow good[] = {ROW("a", 0, 20, 0, 0), ROW("a\0", 0, 20, 0, 0), ROW("aa", 0, 20, 0, 0), ROW("b", 0, 20, 0, 0), ROW("\xC3\xA9", 0, 20, 0, 0)};
+    HryIndexRow good[] = {ROW("a", 0, 20, 0, 0), ROW("a\0", 0, 20, 0, 0), ROW("aa", 0, 20, 0, 0), ROW("b", 0, 20, 0, 0),
+                          ROW("\xC3\xA9", 0, 20, 0, 0)};
     HurrayError error;
     assert_int_equal(hry_index_check_sorted(row_at, good, 5, &error), HURRAY_OK);
     assert_int_equal(hry_index_check_sorted(row_at, NULL, 0, &error), HURRAY_OK);
@@ -167,7 +170,8 @@ static void a_sorted_index_strictly_increases(void **state) {
     assert_string_equal(error.tensor, "ab");
 }
 
-static HurrayStatus places(const HryIndexRow *rows, uint64_t count, const uint32_t *order, uint64_t kv, uint64_t index, HurrayError *error) {
+static HurrayStatus places(const HryIndexRow *rows, uint64_t count, const uint32_t *order, uint64_t kv, uint64_t index,
+                           HurrayError *error) {
     HryHeader header = {.data_buffer_alignment = 4096, .first_descriptor_offset = 64};
     HryTrailer trailer = {.index_offset = index, .kv_offset = kv};
     hry_error_clear(error);

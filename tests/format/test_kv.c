@@ -17,7 +17,10 @@ static const uint8_t truths[] = {1, 0, 1};
 static const HurrayIoSlice texts[] = {{"one", 3}, {"", 0}, {"\xC3\xA9", 2}};
 static const HurrayIoSlice blobs[] = {{"\xFF\0", 2}};
 
-#define ENTRY(k, ...) { .key = k, .key_len = sizeof(k) - 1, .value = {__VA_ARGS__} }
+#define ENTRY(k, ...)                                                                                                                      \
+    {                                                                                                                                      \
+        .key = k, .key_len = sizeof(k) - 1, .value = { __VA_ARGS__ }                                                                       \
+    }
 
 static const HurrayKvEntry every_kind[] = {
     ENTRY("string", .kind = HURRAY_KV_STRING, .data = "text\0more", .data_len = 9),
@@ -220,7 +223,8 @@ static void the_writer_refuses_what_a_reader_rejects(void **state) {
         {ENTRY("k", .kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_STRING, .data = bad_text, .data_len = 1), HURRAY_ERR_INVALID_KV},
         {ENTRY("k", .kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_BYTES, .data = no_text, .data_len = 1), HURRAY_ERR_NULL_POINTER},
         {ENTRY("k", .kind = HURRAY_KV_BYTES, .data = "x", .data_len = (size_t)UINT32_MAX + 1), HURRAY_ERR_INVALID_KV},
-        {ENTRY("k", .kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_INT64, .data = "x", .data_len = (size_t)UINT32_MAX + 1), HURRAY_ERR_INVALID_KV},
+        {ENTRY("k", .kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_INT64, .data = "x", .data_len = (size_t)UINT32_MAX + 1),
+         HURRAY_ERR_INVALID_KV},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         FailAlloc alloc;

@@ -10,7 +10,8 @@
 #include "support/fail_alloc.h"
 
 static HurrayKvEntry entry_of(const void *bytes, size_t len) {
-    HurrayKvEntry entry = {.key = HRY_SUMS_KEY, .key_len = HRY_SUMS_KEY_LEN, .value = {.kind = HURRAY_KV_BYTES, .data = bytes, .data_len = len}};
+    HurrayKvEntry entry = {
+        .key = HRY_SUMS_KEY, .key_len = HRY_SUMS_KEY_LEN, .value = {.kind = HURRAY_KV_BYTES, .data = bytes, .data_len = len}};
     return entry;
 }
 

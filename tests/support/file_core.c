@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-
 void file_core_take(FileSink *sink, const void *ptr, size_t len) {
     assert_true(sink->len + len <= sizeof sink->bytes);
     memcpy(sink->bytes + sink->len, ptr, len);
@@ -110,7 +109,6 @@ void file_core_same(const FileSink *a, const FileSink *b) {
     assert_memory_equal(a->bytes, b->bytes, a->len);
 }
 
-
 void file_table_row(const void *ctx, uint64_t i, HryIndexRow *out) { *out = ((const FileTable *)ctx)->rows[i]; }
 
 void file_table_open(const uint8_t *bytes, size_t len, FileTable *table) {
@@ -122,16 +120,17 @@ void file_table_open(const uint8_t *bytes, size_t len, FileTable *table) {
     assert_int_equal(hry_trailer_decode(bytes + len - HRY_TRAILER_SIZE, len, &table->header, &table->trailer, &error), HURRAY_OK);
     const uint8_t *index = bytes + table->trailer.index_offset;
     assert_int_equal(hry_container_check_index_sum(&table->header, &table->trailer, index, &error), HURRAY_OK);
-    assert_int_equal(hry_index_open(&reader, index, (size_t)table->trailer.index_length, table->trailer.index_offset, 0, &error), HURRAY_OK);
+    assert_int_equal(hry_index_open(&reader, index, (size_t)table->trailer.index_length, table->trailer.index_offset, 0, &error),
+                     HURRAY_OK);
     table->count = reader.count;
     assert_true(reader.count <= FILE_TABLE_ROWS);
     for (uint64_t i = 0; i < reader.count; i++) assert_int_equal(hry_index_next(&reader, &table->rows[i], &error), HURRAY_OK);
     assert_int_equal(hry_index_close(&reader, &error), HURRAY_OK);
     if (table->trailer.kv_offset)
-        assert_int_equal(hry_kv_decode(bytes + table->trailer.kv_offset, table->trailer.kv_length, 0, 0, &allocator, &table->kv, &error), HURRAY_OK);
+        assert_int_equal(hry_kv_decode(bytes + table->trailer.kv_offset, table->trailer.kv_length, 0, 0, &allocator, &table->kv, &error),
+                         HURRAY_OK);
 }
 
 int file_table_name_is(const HryIndexRow *row, const char *name) {
     return row->name_len == strlen(name) && memcmp(row->name, name, row->name_len) == 0;
 }
-

@@ -18,9 +18,9 @@
 typedef struct FileSink {
     uint8_t bytes[1 << 17];
     size_t len;
-    size_t most;     /* bytes taken at once; 0: all */
+    size_t most; /* bytes taken at once; 0: all */
     bool vectored;
-    size_t lend;     /* bytes supplied at once; 0: all that is asked */
+    size_t lend;                  /* bytes supplied at once; 0: all that is asked */
     const HurrayIoSlice *payload; /* of the tensor begun without slices */
 } FileSink;
 

@@ -29,11 +29,11 @@ typedef struct ScriptTransport {
     size_t len, capacity, position;
     const ScriptStep *steps; /* used in order, then from the start again; none: all calls move everything */
     size_t step_count, step;
-    size_t every;        /* 0: no bound; else no call moves more */
-    uint64_t fail_call;  /* of the moving calls since script_fail, from 1; 0: none */
+    size_t every;       /* 0: no bound; else no call moves more */
+    uint64_t fail_call; /* of the moving calls since script_fail, from 1; 0: none */
     HurrayStatus fail_status;
     bool fail_sticky;
-    uint64_t counted;    /* moving calls since script_fail */
+    uint64_t counted; /* moving calls since script_fail */
     uint64_t reads, read_ats, writes, sizes, finishes, releases;
     uint64_t size_claim; /* what size says; HURRAY_NONE: len */
     HurrayStatus size_status;

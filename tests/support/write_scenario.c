@@ -52,7 +52,8 @@ static void tensor(Scenario *scenario, size_t i, const char *name, HurrayDescrip
     item->slice_count = fill(scenario, descriptor, item->slices);
 }
 
-static void composite(Scenario *scenario, size_t i, const char *name, HurrayDescriptor *head, HurrayDescriptor *first, HurrayDescriptor *second) {
+static void composite(Scenario *scenario, size_t i, const char *name, HurrayDescriptor *head, HurrayDescriptor *first,
+                      HurrayDescriptor *second) {
     ScenarioItem *item = &scenario->items[i];
     HurrayDescriptor *all[] = {own(scenario, head), own(scenario, first), second ? own(scenario, second) : NULL};
     item->kind = SCENARIO_COMPOSITE;
@@ -82,12 +83,14 @@ void scenario_init(Scenario *scenario) {
     tensor(scenario, 1, "sparse \xC3\xA9", coo());
     tensor(scenario, 2, "empty", make_member(HURRAY_TYPE_FLOAT32, 2, none, NULL, NULL, NO_ROLE));
     composite(scenario, 3, "partition", make_head(HURRAY_RULE_PARTITION, 0, HURRAY_TYPE_FLOAT32, 2, whole, 2, NULL, NULL),
-              make_member(HURRAY_TYPE_FLOAT32, 2, half, whole, left, NO_ROLE), make_member(HURRAY_TYPE_FLOAT32, 2, half, whole, right, NO_ROLE));
+              make_member(HURRAY_TYPE_FLOAT32, 2, half, whole, left, NO_ROLE),
+              make_member(HURRAY_TYPE_FLOAT32, 2, half, whole, right, NO_ROLE));
     tensor(scenario, 4, "group", make_head(HURRAY_RULE_GROUP, 0, HURRAY_TYPE_FLOAT32, 2, whole, 2, NULL, NULL));
     tensor(scenario, 5, "a member", make_member(HURRAY_TYPE_INT8, 1, many, NULL, NULL, NO_ROLE));
     composite(scenario, 6, "overlay", make_head(HURRAY_RULE_OVERLAY, HURRAY_COMBINE_ADD, HURRAY_TYPE_FLOAT32, 2, whole, 1, NULL, NULL),
               make_member(HURRAY_TYPE_FLOAT32, 2, whole, whole, left, HURRAY_ROLE_BASE), NULL);
-    scenario->kv[0] = (HurrayKvEntry){.key = "title", .key_len = 5, .value = {.kind = HURRAY_KV_STRING, .data = "everything", .data_len = 10}};
+    scenario->kv[0] =
+        (HurrayKvEntry){.key = "title", .key_len = 5, .value = {.kind = HURRAY_KV_STRING, .data = "everything", .data_len = 10}};
     scenario->kv[1] = (HurrayKvEntry){.key = "n", .key_len = 1, .value = {.kind = HURRAY_KV_UINT64, .u64 = 7}};
     scenario->kv[2] = (HurrayKvEntry){
         .key = "list", .key_len = 4, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_INT64, .data = numbers, .data_len = 2}};
