@@ -195,10 +195,10 @@ static void decode_mxfp4(const uint8_t *b, float *dst) {
     }
 }
 
-/* An unsigned 8-bit float: bit 7 ignored, 0x7F means 0. */
+/* An unsigned 8-bit float: 0x7F, and only that, means 0; else bit 7 is ignored. */
 static float unsigned_e4m3(uint8_t code) {
     int e = code >> 3 & 15, m = code & 7;
-    if ((code & 127) == 127) return 0;
+    if (code == 0x7F) return 0;
     return e ? (float)(8 + m) * hry_f32_power_of_two(e - 10) : (float)m * hry_f32_power_of_two(-9);
 }
 
