@@ -94,6 +94,36 @@ static void an_index_cut_anywhere_is_rejected(void **state) {
     free(bytes);
 }
 
+static void a_flipped_bit_is_rejected_with_a_message_or_read_whole(void **state) {
+    (void)state;
+    HryIndexRow rows[] = {ROW("first", 64, 40, 4096, 100), ROW("s\xC3\xA9", 8192, 20, 8212, 0)};
+    size_t len, again_len, accepted = 0, rejected = 0;
+    uint8_t *bytes = encode(rows, 2, &len), *exact = malloc(len);
+    for (size_t bit = 0; bit < len * 8; bit++) {
+        HurrayError error;
+        HryIndexRow back[2];
+        uint64_t count = 0;
+        memcpy(exact, bytes, len);
+        exact[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        hry_error_clear(&error);
+        HryIndexReader peek;
+        if (hry_index_open(&peek, exact, len, 0, 0, &error) == HURRAY_OK) assert_true(peek.count <= 2);
+        if (decode(exact, len, 0, back, &count, &error) == HURRAY_OK) {
+            uint8_t *again = encode(back, count, &again_len);
+            assert_int_equal(again_len, len);
+            assert_memory_equal(again, exact, len);
+            free(again);
+            accepted++;
+        } else {
+            assert_true(error.message[0] != 0);
+            rejected++;
+        }
+    }
+    assert_true(accepted > 0 && rejected > 0);
+    free(exact);
+    free(bytes);
+}
+
 static void bytes_left_over_are_for_newer_minors_only(void **state) {
     (void)state;
     HryIndexRow rows[] = {ROW("first", 64, 40, 4096, 100)};
@@ -279,6 +309,7 @@ int main(void) {
         cmocka_unit_test(rows_come_back_as_they_were_written),
         cmocka_unit_test(an_index_without_entries_has_eight_bytes),
         cmocka_unit_test(an_index_cut_anywhere_is_rejected),
+        cmocka_unit_test(a_flipped_bit_is_rejected_with_a_message_or_read_whole),
         cmocka_unit_test(bytes_left_over_are_for_newer_minors_only),
         cmocka_unit_test(a_count_is_compared_with_the_bytes_before_it_is_believed),
         cmocka_unit_test(rules_of_one_row_name_the_row),

@@ -120,6 +120,40 @@ static void a_section_cut_anywhere_is_rejected(void **state) {
     fail_alloc_assert_empty(&alloc);
 }
 
+static void a_flipped_bit_is_rejected_with_a_message_or_read_whole(void **state) {
+    (void)state;
+    FailAlloc alloc;
+    size_t len, accepted = 0, rejected = 0;
+    fail_alloc_init(&alloc);
+    uint8_t *bytes = encode(every_kind, KINDS, &alloc.allocator, &len), *exact = malloc(len);
+    for (size_t bit = 0; bit < len * 8; bit++) {
+        HurrayError error;
+        HryKv kv;
+        memcpy(exact, bytes, len);
+        exact[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        hry_error_clear(&error);
+        HurrayStatus status = hry_kv_decode(exact, len, 0, 0, &alloc.allocator, &kv, &error);
+        if (status == HURRAY_OK) {
+            uint8_t *again;
+            size_t again_len;
+            assert_int_equal(hry_kv_encode(kv.entries, kv.count, &alloc.allocator, &again, &again_len, &error), HURRAY_OK);
+            assert_int_equal(again_len, len);
+            assert_memory_equal(again, exact, len);
+            hry_free(&alloc.allocator, again, again_len);
+            hry_kv_clear(&kv);
+            accepted++;
+        } else {
+            assert_int_equal(status, HURRAY_ERR_INVALID_KV);
+            assert_true(error.message[0] != 0);
+            rejected++;
+        }
+    }
+    assert_true(accepted > 0 && rejected > 0);
+    free(exact);
+    hry_free(&alloc.allocator, bytes, len);
+    fail_alloc_assert_empty(&alloc);
+}
+
 /* One entry of key "k" whose value is these bytes. */
 static HurrayStatus decode_value(const void *value, size_t value_len, uint8_t minor) {
     FailAlloc alloc;
@@ -304,6 +338,7 @@ int main(void) {
         cmocka_unit_test(every_kind_comes_back_as_it_was_written),
         cmocka_unit_test(the_bytes_are_those_of_the_format),
         cmocka_unit_test(a_section_cut_anywhere_is_rejected),
+        cmocka_unit_test(a_flipped_bit_is_rejected_with_a_message_or_read_whole),
         cmocka_unit_test(every_rule_of_a_value_is_kept),
         cmocka_unit_test(counts_and_keys_are_checked_before_they_are_believed),
         cmocka_unit_test(the_writer_refuses_what_a_reader_rejects),
