@@ -4,6 +4,7 @@
 
 #include "base/endian.h"
 #include "format/codes.h"
+#include "format/dense_transpose.h"
 #include "format/sparse.h"
 
 #define CHUNK 512 /* elements decoded at a time: codes and values stay in the first cache */
@@ -190,6 +191,29 @@ static void fill_ggml(const HryDense *dense, uint64_t first, uint64_t count, uin
     }
 }
 
+static HurrayStatus fill_rows(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error) {
+    return dense->decodes ? decode_rows(dense, first, count, dst, error) : move_runs(dense, first, count, dst, error);
+}
+
+/* Tiles where whole slabs of them fit, rows for the rest. */
+static HurrayStatus fill_transposed(const HryTranspose *transpose, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error) {
+    const HryDense *dense = transpose->dense;
+    HurrayStatus status = HURRAY_OK;
+    for (uint64_t n; count > 0 && status == HURRAY_OK; first += n, count -= n) {
+        uint64_t rows = hry_transpose_rows(transpose, first, count);
+        n = rows * transpose->slab;
+        if (rows) {
+            status = hry_transpose_fill(transpose, first, rows, dst, error);
+        } else {
+            n = transpose->slab - first % transpose->slab; /* to where the next slab begins */
+            if (n > count) n = count;
+            status = fill_rows(dense, first, n, dst, error);
+        }
+        dst += n * (dense->bits / 8);
+    }
+    return status;
+}
+
 HurrayStatus hry_dense_fill(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error) {
     const HurrayDescriptor *d = dense->descriptor;
     if (dense->ggml) {
@@ -198,12 +222,13 @@ HurrayStatus hry_dense_fill(const HryDense *dense, uint64_t first, uint64_t coun
     }
     if (hry_sparse_is(d)) return fill_sparse(dense, first, count, dst, error);
     bool row_major = d->layout_tag == HURRAY_LAYOUT_ROW_MAJOR;
-    if (!dense->decodes) {
-        if (!row_major) return move_runs(dense, first, count, dst, error);
+    if (row_major && !dense->decodes) {
         hry_codes_copy(dense->buffers[0].data + d->byte_offset, dense->bits, first, count, dst);
         return HURRAY_OK;
     }
     if (row_major && (!dense->dequantizes || dense->dequant.scheme == HURRAY_QUANT_PER_TENSOR_AFFINE))
         return decode_flat(dense, first, count, dst, error);
-    return decode_rows(dense, first, count, dst, error);
+    HryTranspose transpose;
+    if (hry_transpose_plan(&transpose, dense)) return fill_transposed(&transpose, first, count, dst, error);
+    return fill_rows(dense, first, count, dst, error);
 }

@@ -26,7 +26,7 @@ static const float nf4_levels[16] = {-1.0f,
                                      1.0f};
 
 /* Integers up to here, and differences of two of them, are exact in float32. */
-#define EXACT_INTEGER (1 << 23)
+#define EXACT_INTEGER (1u << 23)
 
 static uint64_t blocks_along(const HurrayDescriptor *d) { return hry_div_up(d->shape[d->quantization.axis], d->quantization.block_size); }
 
@@ -125,7 +125,7 @@ static HurrayStatus apply_same(const HryDequant *dequant, uint64_t p, const uint
         return HURRAY_OK;
     }
     int32_t zero = hry_dequant_zero(dequant, p);
-    if (dequant->form.bits <= 16 && zero >= -EXACT_INTEGER && zero <= EXACT_INTEGER) {
+    if (dequant->form.bits <= 16 && (uint32_t)zero + EXACT_INTEGER <= 2 * EXACT_INTEGER) {
         float offset = (float)zero;
         for (size_t i = 0; i < count; i++) values[i] = scale * (values[i] - offset);
         return HURRAY_OK;
@@ -135,32 +135,55 @@ static HurrayStatus apply_same(const HryDequant *dequant, uint64_t p, const uint
     return HURRAY_OK;
 }
 
+#define EACH 128 /* parameters gathered at a time */
+
+static void gather_scales(const HryDequant *dequant, uint64_t p, uint64_t step, size_t count, float *scales) {
+    if (dequant->scale_type == HURRAY_TYPE_FLOAT32 && step == 1)
+        for (size_t i = 0; i < count; i++) scales[i] = hry_load_f32(dequant->scales + 4 * (p + i));
+    else
+        for (size_t i = 0; i < count; i++) scales[i] = hry_dequant_scale(dequant, p + i * step);
+}
+
+/* False: some zero point is beyond what float32 holds exactly. */
+static bool gather_zeros(const HryDequant *dequant, uint64_t p, uint64_t step, size_t count, float *zeros) {
+    uint32_t beyond = 0;
+    if (!dequant->zeros) {
+        for (size_t i = 0; i < count; i++) zeros[i] = 0;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t zero = hry_load_u32(dequant->zeros + 4 * (p + i * step));
+        beyond |= zero + EXACT_INTEGER > 2 * EXACT_INTEGER;
+        zeros[i] = (float)(int32_t)zero;
+    }
+    return !beyond;
+}
+
 /* Each element its own parameter: p, p + step, ... */
 static HurrayStatus apply_each(const HryDequant *dequant, uint64_t p, uint64_t step, const uint8_t *codes, size_t count, float *values,
                                HurrayError *error) {
+    float scales[EACH], zeros[EACH];
     uint32_t width = hry_code_bytes(dequant->form.bits);
-    HurrayStatus status = HURRAY_OK;
-    for (size_t i = 0; i < count && status == HURRAY_OK; i++, p += step)
-        status = apply_same(dequant, p, codes + i * width, 1, values + i, error);
-    return status;
-}
-
-/* Scheme 2 along the last dimension, the one case of apply_each that large models have: float32 scales, small integers. */
-static bool apply_channels(const HryDequant *dequant, uint64_t p, size_t count, float *values) {
-    if (dequant->form.bits > 16) return false;
-    const uint8_t *scales = dequant->scales + 4 * p, *zeros = dequant->zeros ? dequant->zeros + 4 * p : NULL;
-    if (!zeros) {
-        for (size_t i = 0; i < count; i++) values[i] = hry_load_f32(scales + 4 * i) * values[i];
-        return true;
+    for (size_t done = 0; done < count; done += EACH, p += EACH * step) {
+        size_t n = count - done < EACH ? count - done : EACH;
+        float *out = values + done;
+        gather_scales(dequant, p, step, n, scales);
+        if (dequant->scheme == HURRAY_QUANT_NF4) {
+            for (size_t i = 0; i < n; i++) out[i] = scales[i] * nf4_levels[codes[done + i] & 15];
+        } else if (dequant->scheme == HURRAY_QUANT_MXFP) {
+            for (size_t i = 0; i < n; i++)
+                if (isnan(scales[i])) return no_scale(dequant, p + i * step, error);
+            for (size_t i = 0; i < n; i++) out[i] = scales[i] * out[i];
+        } else if (gather_zeros(dequant, p, step, n, zeros) && dequant->form.bits <= 16) {
+            for (size_t i = 0; i < n; i++) out[i] = scales[i] * (out[i] - zeros[i]);
+        } else {
+            for (size_t i = 0; i < n; i++) {
+                int64_t stored = hry_value_integer(&dequant->form, codes + (done + i) * width);
+                out[i] = scales[i] * (float)(stored - hry_dequant_zero(dequant, p + i * step));
+            }
+        }
     }
-    int32_t beyond = 0;
-    for (size_t i = 0; i < count; i++) {
-        int32_t zero = (int32_t)hry_load_u32(zeros + 4 * i);
-        beyond |= (zero > EXACT_INTEGER) | (zero < -EXACT_INTEGER);
-    }
-    if (beyond) return false;
-    for (size_t i = 0; i < count; i++) values[i] = hry_load_f32(scales + 4 * i) * (values[i] - (float)(int32_t)hry_load_u32(zeros + 4 * i));
-    return true;
+    return HURRAY_OK;
 }
 
 /* Row-major number of an index over all dimensions but the axis. */
@@ -179,7 +202,6 @@ HurrayStatus hry_dequant_apply(const HryDequant *dequant, const uint64_t *index,
     uint64_t on_axis = index[dequant->axis];
     if (dequant->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE) {
         if (!along_last) return apply_same(dequant, on_axis, codes, count, values, error);
-        if (apply_channels(dequant, on_axis, count, values)) return HURRAY_OK;
         return apply_each(dequant, on_axis, 1, codes, count, values, error);
     }
     uint64_t p = outer_index(dequant, index) * dequant->blocks + on_axis / dequant->block_size;

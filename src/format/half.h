@@ -17,14 +17,14 @@ static inline uint32_t hry_bits_of_f32(float value) {
     return bits;
 }
 
-/* NaN payloads move to the top of the wider mantissa. Branches become selects, so loops over this vectorize. */
+/* NaN payloads move to the top of the wider mantissa. Masks instead of branches, so that loops over this vectorize. */
 static inline float hry_f32_of_half(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = (uint32_t)(half & 0x7FFFu) << 13;
     /* m x 2^-24 as the difference of two normal numbers: no subnormal operand */
     uint32_t tiny = hry_bits_of_f32(hry_f32_of_bits(rest + (113u << 23)) - hry_f32_of_bits(113u << 23));
-    uint32_t normal = rest + (112u << 23), special = rest | 0x7F800000u;
-    uint32_t bits = rest < (1u << 23) ? tiny : rest >= (31u << 23) ? special : normal;
-    return hry_f32_of_bits(bits | sign);
+    uint32_t is_tiny = (uint32_t) - ((int32_t)rest < (1 << 23)), is_special = (uint32_t) - ((int32_t)rest >= (31 << 23));
+    uint32_t normal = (rest + (112u << 23)) | (is_special & 0x7F800000u);
+    return hry_f32_of_bits((tiny & is_tiny) | (normal & ~is_tiny) | sign);
 }
 
 static inline float hry_f32_of_bfloat16(uint16_t bits) { return hry_f32_of_bits((uint32_t)bits << 16); }
