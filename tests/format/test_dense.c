@@ -200,6 +200,39 @@ static void small_types_in_other_orders_are_repacked(void **state) {
     }
 }
 
+static void small_types_run_backwards_from_the_byte_at_byte_offset(void **state) {
+    (void)state;
+    static const struct {
+        uint8_t type;
+        uint64_t offset, size;
+    } cases[] = {{HURRAY_TYPE_BOOL, 3, 4}, {HURRAY_TYPE_UINT2, 5, 6}, {HURRAY_TYPE_INT4, 10, 11}, {HURRAY_TYPE_FLOAT6_E2M3, 15, 18}};
+    const uint64_t shape[] = {2, 10};
+    const int64_t strides[] = {-10, -1};
+    HurrayLayout layout = contents_layout(HURRAY_LAYOUT_STRIDED);
+    layout.strides = strides;
+    for (size_t c = 0; c < 4; c++) {
+        uint32_t bits = hry_form_of_type(cases[c].type).bits;
+        uint64_t seed = 53;
+        Contents contents;
+        contents_make(&contents, &(ContentsSpec){.type = cases[c].type,
+                                                 .rank = 2,
+                                                 .shape = shape,
+                                                 .layout = &layout,
+                                                 .byte_offset = cases[c].offset,
+                                                 .sizes = {cases[c].size}});
+        contents_fill_random(&contents, &seed);
+        uint8_t *own = contents_dense(&contents, HRY_DENSE_OWN), a, b;
+        int64_t zero = (int64_t)cases[c].offset * 8 / bits; /* element [0, 0], counted from the buffer's first byte */
+        for (int64_t k = 0; k < 20; k++) {
+            hry_codes_get(own, bits, k, 1, 1, &a);
+            hry_codes_get(contents.bytes[0].data, bits, zero - k, 1, 1, &b);
+            assert_int_equal(a, b);
+        }
+        free(own);
+        contents_free(&contents);
+    }
+}
+
 static void an_odd_destination_address_is_fine(void **state) {
     (void)state;
     const uint64_t shape[] = {3, 700};
@@ -357,6 +390,7 @@ int main(void) {
         cmocka_unit_test(a_stretch_past_the_end_is_refused),
         cmocka_unit_test(padding_of_the_own_type_is_zero_even_over_dirty_slack),
         cmocka_unit_test(small_types_in_other_orders_are_repacked),
+        cmocka_unit_test(small_types_run_backwards_from_the_byte_at_byte_offset),
         cmocka_unit_test(an_odd_destination_address_is_fine),
         cmocka_unit_test(scalars_and_empty_tensors_have_dense_views),
         cmocka_unit_test(invalid_e8m0_elements_have_bits_but_no_value),
