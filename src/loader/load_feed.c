@@ -52,11 +52,11 @@ bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPiece *pi
     return true;
 }
 
-/* Bytes that change on the way, or that carry a sum of their own when sums are wanted, go through a byte source, in order. */
-static bool needs_conversion(const HryLoad *load, const HryItem *item) {
+/* Bytes that change on the way, or that carry a sum of their own (a zip member's CRC is always checked), go through a byte source, in order. */
+static bool needs_conversion(const HryItem *item) {
     if (!hry_byte_source_needed(item->entry)) return false;
     const HryForeign *foreign = &item->source->model->catalogue->foreign[item->entry->side - 1];
-    return foreign->bytes != HRY_BYTES_AS_IS || (foreign->has_crc32 && load->loader->options.verify_data != HURRAY_VERIFY_NONE);
+    return foreign->bytes != HRY_BYTES_AS_IS || foreign->has_crc32;
 }
 
 /* False: not now, or it failed. */
@@ -163,7 +163,7 @@ static Fed feed_buffer(HryLoad *load, HryItem *item, uint32_t k, bool *did) {
     const HryItemBuffer *buffer = &item->to.buffers[k];
     bool concurrent = item->to.destination->flags & HURRAY_DESTINATION_CONCURRENT;
     while (fill->asked < buffer->byte_size || fill->current) {
-        bool converts = k == 0 && !buffer->prefilled && needs_conversion(load, item);
+        bool converts = k == 0 && !buffer->prefilled && needs_conversion(item);
         Fed fed = FED_NOTHING_MORE;
         if (!has_room(load)) return FED_LATER;
         if (!fill->current) {
