@@ -10,8 +10,8 @@
 #include "base/fail.h"
 #include "hurray.h"
 
-#define HRY_DESCRIPTOR_FIXED 20u           /* bytes of the fixed header */
-#define HRY_DESCRIPTOR_PREFIX 10u          /* bytes that tell the whole length */
+#define HRY_DESCRIPTOR_FIXED 20u  /* bytes of the fixed header */
+#define HRY_DESCRIPTOR_PREFIX 10u /* bytes that tell the whole length */
 #define HRY_MAX_TILE_LEVELS 8u
 #define HRY_MAX_PLANNED (2u * HURRAY_MAX_RANK + 3u) /* CSF of the highest rank, scales, zero points */
 #define HRY_DEFAULT_MAX_DESCRIPTOR (UINT64_C(16) << 20)

@@ -96,11 +96,11 @@ HurrayStatus hurray_descriptor_layout(const HurrayDescriptor *d, HurrayLayout *o
     return hry_result_write(out, sizeof *out, &d->layout, sizeof d->layout);
 }
 
-#define SECTION(name, Struct)                                                              \
-    HurrayStatus hurray_descriptor_##name(const HurrayDescriptor *d, Struct *out) {        \
-        if (!d || !out) return HURRAY_ERR_NULL_POINTER;                                    \
-        if (!d->has_##name) return HURRAY_ERR_NOT_FOUND;                                   \
-        return hry_result_write(out, sizeof *out, &d->name, sizeof d->name);               \
+#define SECTION(name, Struct)                                                                                                              \
+    HurrayStatus hurray_descriptor_##name(const HurrayDescriptor *d, Struct *out) {                                                        \
+        if (!d || !out) return HURRAY_ERR_NULL_POINTER;                                                                                    \
+        if (!d->has_##name) return HURRAY_ERR_NOT_FOUND;                                                                                   \
+        return hry_result_write(out, sizeof *out, &d->name, sizeof d->name);                                                               \
     }
 
 SECTION(quantization, HurrayQuantization)
@@ -126,10 +126,10 @@ static HurrayStatus read_spec(const HurrayDescriptorSpec *user, LatestSpec *late
     HurrayDescriptorSpec *spec = &latest->spec;
     memset(latest, 0, sizeof *latest);
     HurrayStatus status = hry_options_read(spec, sizeof *spec, sizeof *spec, user, "HurrayDescriptorSpec", error);
-#define READ(member, Struct)                                                                                                         \
-    if (status == HURRAY_OK && spec->member) {                                                                                       \
-        status = hry_options_read(&latest->member, sizeof latest->member, sizeof latest->member, spec->member, #Struct, error);      \
-        spec->member = &latest->member;                                                                                              \
+#define READ(member, Struct)                                                                                                               \
+    if (status == HURRAY_OK && spec->member) {                                                                                             \
+        status = hry_options_read(&latest->member, sizeof latest->member, sizeof latest->member, spec->member, #Struct, error);            \
+        spec->member = &latest->member;                                                                                                    \
     }
     READ(layout, HurrayLayout)
     READ(quantization, HurrayQuantization)

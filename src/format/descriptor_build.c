@@ -15,8 +15,8 @@ typedef struct Draft {
 } Draft;
 
 static HurrayStatus missing(HurrayError *error, const char *field) {
-    return hry_fail(error, HURRAY_ERR_NULL_POINTER, field, HRY_NO_OFFSET, "%s is NULL, expected an array; this layout, rank or count needs it",
-                    field);
+    return hry_fail(error, HURRAY_ERR_NULL_POINTER, field, HRY_NO_OFFSET,
+                    "%s is NULL, expected an array; this layout, rank or count needs it", field);
 }
 
 static HurrayStatus draft_tiles(Draft *draft, const HurrayLayout *from, HurrayError *error) {
@@ -50,13 +50,9 @@ static HurrayStatus draft_layout(Draft *draft, const HurrayLayout *from, HurrayE
     to->struct_size = sizeof *to;
     to->tag = from->tag;
     switch (from->tag) {
-    case HURRAY_LAYOUT_STRIDED:
-        to->strides = from->strides;
-        return to->strides || !ranked ? HURRAY_OK : missing(error, "layout.strides");
+    case HURRAY_LAYOUT_STRIDED: to->strides = from->strides; return to->strides || !ranked ? HURRAY_OK : missing(error, "layout.strides");
     case HURRAY_LAYOUT_TILED: return draft_tiles(draft, from, error);
-    case HURRAY_LAYOUT_MORTON:
-        to->bits = from->bits;
-        return to->bits || !ranked ? HURRAY_OK : missing(error, "layout.bits");
+    case HURRAY_LAYOUT_MORTON: to->bits = from->bits; return to->bits || !ranked ? HURRAY_OK : missing(error, "layout.bits");
     case HURRAY_LAYOUT_CSF:
         to->mode_order = from->mode_order;
         if (!to->mode_order && ranked) return missing(error, "layout.mode_order");
@@ -145,8 +141,7 @@ static HurrayStatus draft_spec(Draft *draft, const HurrayDescriptorSpec *spec, H
 
 /* Gives the draft the buffers that follow from the rest of it. */
 static HurrayStatus plan(HurrayDescriptor *d, HurrayBufferHandle *handles, HurrayError *error) {
-    HurrayStatus status =
-        hry_descriptor_check_tags(d->element_type, d->layout_tag, d->has_extension_type, 0, HRY_NO_OFFSET, error);
+    HurrayStatus status = hry_descriptor_check_tags(d->element_type, d->layout_tag, d->has_extension_type, 0, HRY_NO_OFFSET, error);
     if (status == HURRAY_OK && d->has_extension_type) status = hry_extension_check(&d->extension_type, HRY_NO_OFFSET, error);
     if (status == HURRAY_OK) status = hry_layout_check(&d->layout, d->rank, d->shape, HRY_NO_OFFSET, error);
     if (status != HURRAY_OK) return status;
@@ -162,7 +157,8 @@ static HurrayStatus plan(HurrayDescriptor *d, HurrayBufferHandle *handles, Hurra
         if (status != HURRAY_OK) return status;
         if (!extent.known) {
             hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, NULL, HRY_NO_OFFSET,
-                     "the size of buffer %u does not follow from shape and layout (the data or a dynamic dimension decides it); state the buffers",
+                     "the size of buffer %u does not follow from shape and layout (the data or a dynamic dimension decides it); state the "
+                     "buffers",
                      (unsigned)i);
             return hry_handle_name(error, i, "byte_size");
         }
@@ -202,6 +198,7 @@ HurrayStatus hry_descriptor_build(const HurrayDescriptorSpec *spec, const Hurray
     if (status != HURRAY_OK) return status;
     if (hry_descriptor_encoded_size(&draft.parts) > UINT32_MAX)
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "layout.private_len", HRY_NO_OFFSET,
-                        "layout.private_len is %u, which leaves no room in a descriptor of at most 4 GiB", (unsigned)draft.parts.layout.private_len);
+                        "layout.private_len is %u, which leaves no room in a descriptor of at most 4 GiB",
+                        (unsigned)draft.parts.layout.private_len);
     return hry_descriptor_place(&draft.parts, allocator, out, error);
 }

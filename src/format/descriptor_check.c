@@ -65,8 +65,9 @@ static HurrayStatus check_byte_offset(const HurrayDescriptor *d, const HryPlaces
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_offset", at->byte_offset, "byte_offset is %llu, expected 0 for a %s layout",
                         (unsigned long long)d->byte_offset, hry_layout_name(d->layout_tag));
     if (!zero_only && d->byte_offset > d->buffers[0].byte_size)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_offset", at->byte_offset, "byte_offset is %llu, expected at most the %llu bytes of buffer 0",
-                        (unsigned long long)d->byte_offset, (unsigned long long)d->buffers[0].byte_size);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_offset", at->byte_offset,
+                        "byte_offset is %llu, expected at most the %llu bytes of buffer 0", (unsigned long long)d->byte_offset,
+                        (unsigned long long)d->buffers[0].byte_size);
     return HURRAY_OK;
 }
 
@@ -87,8 +88,9 @@ static HurrayStatus check_sizes(const HurrayDescriptor *d, const HryPlaces *at, 
             return status;
         }
         if (size < extent.least || (extent.exact && size != extent.least)) {
-            hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, NULL, here, "buffer %u has %llu bytes, expected %s%llu for this shape, type and layout",
-                     (unsigned)i, (unsigned long long)size, extent.exact ? "" : "at least ", (unsigned long long)extent.least);
+            hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, NULL, here,
+                     "buffer %u has %llu bytes, expected %s%llu for this shape, type and layout", (unsigned)i, (unsigned long long)size,
+                     extent.exact ? "" : "at least ", (unsigned long long)extent.least);
             return hry_handle_name(error, i, "byte_size");
         }
     }
@@ -113,7 +115,8 @@ HurrayStatus hry_descriptor_check_writable(const HurrayDescriptor *d, HurrayErro
     uint32_t level, dim;
     if (d->layout_tag == HURRAY_LAYOUT_TILED && !hry_layout_tiles_divide(&d->layout, d->rank, &level, &dim))
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "layout.tiles", HRY_NO_OFFSET,
-                        "the tile of level %u has size %llu in dimension %u, expected a divisor of %llu, the tile around it; elements would share a place",
+                        "the tile of level %u has size %llu in dimension %u, expected a divisor of %llu, the tile around it; elements "
+                        "would share a place",
                         (unsigned)level, (unsigned long long)d->layout.tiles[level].tile_shape[dim], (unsigned)dim,
                         (unsigned long long)d->layout.tiles[level - 1].tile_shape[dim]);
     return d->has_statistics ? hry_statistics_check_writable(d, error) : HURRAY_OK;

@@ -123,7 +123,8 @@ HurrayStatus hry_descriptor_decode(const void *bytes, size_t len, uint64_t offse
     s.places.header = offset;
     status = decode_header(&s, bytes, flags, error);
     if (status != HURRAY_OK) return status;
-    HryCursor cursor = hry_cursor((const uint8_t *)bytes + HRY_DESCRIPTOR_FIXED, length - HRY_DESCRIPTOR_FIXED, offset + HRY_DESCRIPTOR_FIXED);
+    HryCursor cursor =
+        hry_cursor((const uint8_t *)bytes + HRY_DESCRIPTOR_FIXED, length - HRY_DESCRIPTOR_FIXED, offset + HRY_DESCRIPTOR_FIXED);
     status = decode_parts(&s, &cursor, error);
     if (status != HURRAY_OK) return status;
     s.parts.element_bits = s.parts.has_extension_type ? s.parts.extension_type.bit_width : hry_element_bits(s.parts.element_type);

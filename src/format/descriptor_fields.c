@@ -7,7 +7,17 @@
 typedef enum Kind { KIND_NONE, KIND_U64, KIND_I64, KIND_F64, KIND_U64_ARRAY, KIND_I64_ARRAY } Kind;
 
 /* What a field stands on. LAYOUT: `of` is the tag; SCHEME: a bit per scheme; STATISTIC: bits of the mask. */
-typedef enum Part { PART_ALWAYS, PART_LAYOUT, PART_NNZ, PART_PRIVATE, PART_SCHEME, PART_SHARD, PART_STATISTIC, PART_EXTENSION, PART_MEMBER } Part;
+typedef enum Part {
+    PART_ALWAYS,
+    PART_LAYOUT,
+    PART_NNZ,
+    PART_PRIVATE,
+    PART_SCHEME,
+    PART_SHARD,
+    PART_STATISTIC,
+    PART_EXTENSION,
+    PART_MEMBER
+} Part;
 
 typedef struct FieldRow {
     uint16_t field;
@@ -15,7 +25,8 @@ typedef struct FieldRow {
     uint8_t width, kind, part, of;
 } FieldRow;
 
-#define AT(member, kind, part, of) (uint16_t)offsetof(HurrayDescriptor, member), (uint8_t)sizeof(((HurrayDescriptor *)0)->member), kind, part, of
+#define AT(member, kind, part, of)                                                                                                         \
+    (uint16_t) offsetof(HurrayDescriptor, member), (uint8_t)sizeof(((HurrayDescriptor *)0)->member), kind, part, of
 #define ARRAY(kind, part, of) 0, 0, kind, part, of
 #define SCHEMES(first) (uint8_t)(0x3E & ~((1u << (first)) - 1)) /* from `first` to 5 */
 #define AFFINE_2_3 (1u << HURRAY_QUANT_PER_CHANNEL_AFFINE | 1u << HURRAY_QUANT_PER_BLOCK_AFFINE)

@@ -52,7 +52,8 @@ static Reach reach_strided(const int64_t *strides, const uint64_t *sizes, const 
     return reach;
 }
 
-/* Offset of a tile, of a tile within that one, ... each level adds (its least tile number) x (its elements), the last one its inner reach. */
+/* Offset of a tile, of a tile within that one, ... each level adds (its least tile number) x (its elements), the last one its inner reach.
+ */
 static Reach reach_tiled(const HurrayLayout *layout, const uint64_t *shape, uint32_t rank) {
     Reach sum = {0, 0};
     const uint64_t *around = shape;
@@ -157,14 +158,16 @@ static HurrayStatus dense_extent(const HurrayDescriptor *d, bool originate, HryE
     if (empty) return HURRAY_OK;
     Reach reach;
     if (!reach_of(d, originate, &reach))
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, d->layout_tag == HURRAY_LAYOUT_MORTON ? "layout.bits" : "layout.order", HRY_NO_OFFSET,
-                        "a %s curve through this many bits has more elements than 64 bits can count", hry_layout_name(d->layout_tag));
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, d->layout_tag == HURRAY_LAYOUT_MORTON ? "layout.bits" : "layout.order",
+                        HRY_NO_OFFSET, "a %s curve through this many bits has more elements than 64 bits can count",
+                        hry_layout_name(d->layout_tag));
     Wide first = (Wide)d->byte_offset + element_byte(reach.least, d->element_bits, false);
     Wide end = (Wide)d->byte_offset + element_byte(reach.greatest, d->element_bits, true);
     if (first < 0)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_offset", HRY_NO_OFFSET,
-                        "negative strides reach before the start of buffer 0; byte_offset is %llu, expected at least as much as they reach back",
-                        (unsigned long long)d->byte_offset);
+        return hry_fail(
+            error, HURRAY_ERR_INVALID_LAYOUT, "byte_offset", HRY_NO_OFFSET,
+            "negative strides reach before the start of buffer 0; byte_offset is %llu, expected at least as much as they reach back",
+            (unsigned long long)d->byte_offset);
     if (end > (Wide)UINT64_MAX) return too_large(error, "data");
     out->least = (uint64_t)end;
     return HURRAY_OK;

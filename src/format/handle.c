@@ -68,8 +68,8 @@ HurrayStatus hry_handle_check(const HurrayBufferHandle *handle, uint32_t index, 
         return hry_handle_name(error, index, "device_tag");
     }
     if (mode > HURRAY_SYNC_CONSUMER_STREAM || (device == HURRAY_DEVICE_CPU && mode != HURRAY_SYNC_PRODUCER_SYNCED)) {
-        hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, NULL, hry_at(at, SYNC_AT), "buffer %u has sync mode %u, expected %s",
-                 (unsigned)index, mode, device == HURRAY_DEVICE_CPU ? "0 (producer-synced) as every CPU buffer" : "0, 1 or 2");
+        hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, NULL, hry_at(at, SYNC_AT), "buffer %u has sync mode %u, expected %s", (unsigned)index,
+                 mode, device == HURRAY_DEVICE_CPU ? "0 (producer-synced) as every CPU buffer" : "0, 1 or 2");
         return hry_handle_name(error, index, "sync_mode");
     }
     if (!hry_memory_class_fits(device, memory)) {
@@ -93,14 +93,14 @@ HurrayStatus hry_handles_check(const HurrayBufferHandle *handles, uint32_t count
         if (status != HURRAY_OK) return status;
         if (handles[i].device_tag != handles[0].device_tag) {
             hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, NULL, hry_at(here, DEVICE_AT),
-                     "buffer %u has device tag 0x%02X and buffer 0 has 0x%02X, expected one device for all buffers of a tensor", (unsigned)i,
-                     handles[i].device_tag, handles[0].device_tag);
+                     "buffer %u has device tag 0x%02X and buffer 0 has 0x%02X, expected one device for all buffers of a tensor",
+                     (unsigned)i, handles[i].device_tag, handles[0].device_tag);
             return hry_handle_name(error, i, "device_tag");
         }
         if (handles[i].memory_class != handles[0].memory_class) {
             hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, NULL, hry_at(here, CLASS_AT),
-                     "buffer %u has memory class 0x%02X and buffer 0 has 0x%02X, expected one class for all buffers of a tensor", (unsigned)i,
-                     handles[i].memory_class, handles[0].memory_class);
+                     "buffer %u has memory class 0x%02X and buffer 0 has 0x%02X, expected one class for all buffers of a tensor",
+                     (unsigned)i, handles[i].memory_class, handles[0].memory_class);
             return hry_handle_name(error, i, "memory_class");
         }
     }

@@ -12,7 +12,7 @@ bool hry_layout_is_listed(uint8_t tag) {
 }
 
 const char *hry_layout_name(uint8_t tag) {
-    static const char *const names[] = {"unknown", "row-major", "column-major", "strided", "tiled", "Morton",
+    static const char *const names[] = {"unknown", "row-major", "column-major", "strided", "tiled",       "Morton",
                                         "COO",     "CSR",       "CSC",          "CSF",     "block-paged", "composite"};
     if (tag == HURRAY_LAYOUT_HILBERT) return "Hilbert";
     if (hry_tag_is_private(tag)) return "private";
@@ -263,8 +263,8 @@ static HurrayStatus check_hilbert(const HurrayLayout *layout, uint32_t rank, con
 
 HurrayStatus hry_layout_check(const HurrayLayout *layout, uint32_t rank, const uint64_t *shape, uint64_t at, HurrayError *error) {
     if (!hry_layout_is_listed(layout->tag) && !hry_tag_is_private(layout->tag))
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "layout_tag", at, "layout tag 0x%02X does not exist; is the file of a newer format?",
-                        layout->tag);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "layout_tag", at,
+                        "layout tag 0x%02X does not exist; is the file of a newer format?", layout->tag);
     HurrayStatus status = check_rank(layout->tag, rank, at, error);
     if (status != HURRAY_OK) return status;
     switch (layout->tag) {

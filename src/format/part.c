@@ -5,8 +5,8 @@ const HryPlaces hry_places_none = {HRY_NO_OFFSET, HRY_NO_OFFSET, HRY_NO_OFFSET, 
 
 HurrayStatus hry_part_short(HurrayError *error, const char *field, const HryCursor *cursor, uint64_t needed) {
     return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, field, cursor->offset,
-                    "%s needs %llu bytes, but only %zu are left before the end that the descriptor states; the descriptor is damaged", field,
-                    (unsigned long long)needed, cursor->left);
+                    "%s needs %llu bytes, but only %zu are left before the end that the descriptor states; the descriptor is damaged",
+                    field, (unsigned long long)needed, cursor->left);
 }
 
 HurrayStatus hry_part_reserved(HryCursor *cursor, size_t len, const char *field, HurrayError *error) {

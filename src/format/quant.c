@@ -20,9 +20,7 @@ static uint32_t fields_bytes(uint8_t scheme) {
 
 static bool has_axis(uint8_t scheme) { return scheme >= HURRAY_QUANT_PER_CHANNEL_AFFINE; }
 static bool has_blocks(uint8_t scheme) { return scheme >= HURRAY_QUANT_PER_BLOCK_AFFINE; }
-static bool has_zero_field(uint8_t scheme) {
-    return scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE || scheme == HURRAY_QUANT_PER_BLOCK_AFFINE;
-}
+static bool has_zero_field(uint8_t scheme) { return scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE || scheme == HURRAY_QUANT_PER_BLOCK_AFFINE; }
 
 static HurrayStatus check_scheme(uint8_t scheme, uint64_t at, HurrayError *error) {
     if (scheme >= HURRAY_QUANT_PER_TENSOR_AFFINE && scheme <= HURRAY_QUANT_MXFP) return HURRAY_OK;
@@ -45,7 +43,8 @@ HurrayStatus hry_quant_decode(HryCursor *cursor, HurrayQuantization *out, Hurray
     HurrayStatus status = check_scheme(out->scheme, at, error);
     if (status != HURRAY_OK) return status;
     if (version != 1)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "quantization.version", at + 1, "quantization version is %u, expected 1", version);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "quantization.version", at + 1, "quantization version is %u, expected 1",
+                        version);
     const HryCursor before = in;
     const uint8_t *fields = hry_cursor_take(&in, fields_bytes(out->scheme));
     if (!fields) return hry_part_short(error, "quantization", &before, fields_bytes(out->scheme));
@@ -156,21 +155,24 @@ static HurrayStatus check_blocks(const HurrayDescriptor *d, uint64_t at, HurrayE
     if (q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE && d->layout_tag == HURRAY_LAYOUT_BLOCK_PAGED) {
         if (q->axis != 0) return bad(error, "quantization.axis", hry_at(at, FIELDS_AT), q->axis, "0 in a block-paged tensor");
         if (q->block_size != d->layout.page_size)
-            return bad(error, "quantization.block_size", hry_at(at, FIELDS_AT + 4), q->block_size, "the page_size of the block-paged layout");
+            return bad(error, "quantization.block_size", hry_at(at, FIELDS_AT + 4), q->block_size,
+                       "the page_size of the block-paged layout");
         return HURRAY_OK;
     }
     if (q->scheme == HURRAY_QUANT_MXFP ? size == 0 || size % q->block_size != 0 : size != 0 && q->block_size > size)
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "quantization.block_size", hry_at(at, FIELDS_AT + 4),
                         "blocks of %u do not fit dimension %u of size %llu, expected %s", (unsigned)q->block_size, (unsigned)q->axis,
-                        (unsigned long long)size, q->scheme == HURRAY_QUANT_MXFP ? "a positive multiple of the block" : "at least one block");
+                        (unsigned long long)size,
+                        q->scheme == HURRAY_QUANT_MXFP ? "a positive multiple of the block" : "at least one block");
     return HURRAY_OK;
 }
 
 static HurrayStatus check_index(const HurrayDescriptor *d, const char *field, uint32_t index, uint64_t at, HurrayError *error) {
     uint32_t own = hry_tag_is_private(d->layout_tag) ? 1 : hry_layout_buffer_count(d->layout_tag, d->rank);
     if (index >= own && index < d->buffer_count) return HURRAY_OK;
-    return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, field, at, "%s is %u, expected an index from %u on (behind the layout's own) below the %u buffers",
-                    field, (unsigned)index, (unsigned)own, (unsigned)d->buffer_count);
+    return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, field, at,
+                    "%s is %u, expected an index from %u on (behind the layout's own) below the %u buffers", field, (unsigned)index,
+                    (unsigned)own, (unsigned)d->buffer_count);
 }
 
 static HurrayStatus check_parameters(const HurrayDescriptor *d, uint64_t at, HurrayError *error) {
@@ -178,7 +180,8 @@ static HurrayStatus check_parameters(const HurrayDescriptor *d, uint64_t at, Hur
     uint64_t scale_at = hry_at(at, FIELDS_AT + (has_blocks(q->scheme) ? 8u : 4u));
     if (has_zero_field(q->scheme)) {
         bool halves = q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE;
-        bool legal = q->scale_type == HURRAY_TYPE_FLOAT32 || (halves && (q->scale_type == HURRAY_TYPE_FLOAT16 || q->scale_type == HURRAY_TYPE_BFLOAT16));
+        bool legal = q->scale_type == HURRAY_TYPE_FLOAT32 ||
+                     (halves && (q->scale_type == HURRAY_TYPE_FLOAT16 || q->scale_type == HURRAY_TYPE_BFLOAT16));
         if (!legal)
             return bad(error, "quantization.scale_type", hry_at(scale_at, 8), q->scale_type,
                        halves ? "1 (float16), 2 (bfloat16) or 3 (float32)" : "3 (float32)");

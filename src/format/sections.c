@@ -91,11 +91,11 @@ HurrayStatus hry_statistics_check_writable(const HurrayDescriptor *d, HurrayErro
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "statistics.sparsity_ratio", HRY_NO_OFFSET,
                         "statistics.sparsity_ratio is %g, expected 0 to 1", s->sparsity_ratio);
     if ((mask & HURRAY_STATISTICS_MOMENTS) && !(s->stddev >= 0))
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "statistics.stddev", HRY_NO_OFFSET, "statistics.stddev is %g, expected at least 0",
-                        s->stddev);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "statistics.stddev", HRY_NO_OFFSET,
+                        "statistics.stddev is %g, expected at least 0", s->stddev);
     if ((mask & HURRAY_STATISTICS_NM) && s->nm_n > s->nm_m)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "statistics.nm_n", HRY_NO_OFFSET, "statistics.nm_n is %u, expected at most nm_m, %u",
-                        s->nm_n, s->nm_m);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "statistics.nm_n", HRY_NO_OFFSET,
+                        "statistics.nm_n is %u, expected at most nm_m, %u", s->nm_n, s->nm_m);
     if ((mask & HURRAY_STATISTICS_SPECIALS) && s->has_nan > 1) return bad(error, "statistics.has_nan", HRY_NO_OFFSET, s->has_nan, "0 or 1");
     if ((mask & HURRAY_STATISTICS_SPECIALS) && s->has_inf > 1) return bad(error, "statistics.has_inf", HRY_NO_OFFSET, s->has_inf, "0 or 1");
     return HURRAY_OK;
@@ -149,7 +149,8 @@ HurrayStatus hry_extension_check(const HurrayExtensionType *x, uint64_t at, Hurr
     uint32_t packing = bits >= 8 ? 1 : 8 / bits;
     if (x->packing_factor != packing)
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "extension_type.packing_factor", hry_at(at, 4),
-                        "extension_type.packing_factor is %u, expected %u for %u bits", x->packing_factor, (unsigned)packing, (unsigned)bits);
+                        "extension_type.packing_factor is %u, expected %u for %u bits", x->packing_factor, (unsigned)packing,
+                        (unsigned)bits);
     const struct {
         const char *field;
         uint8_t value, at;

@@ -87,8 +87,8 @@ static void planned_sizes_follow_each_width(void **state) {
     static const struct {
         uint8_t type;
         uint64_t bytes; /* of 5 elements */
-    } rows[] = {{HURRAY_TYPE_BOOL, 1},          {HURRAY_TYPE_UINT2, 2},  {HURRAY_TYPE_INT4, 3},      {HURRAY_TYPE_FLOAT6_E2M3, 6},
-                {HURRAY_TYPE_FLOAT8_E4M3, 5},   {HURRAY_TYPE_INT16, 10}, {HURRAY_TYPE_FLOAT128, 80}, {HURRAY_TYPE_COMPLEX64, 40}};
+    } rows[] = {{HURRAY_TYPE_BOOL, 1},        {HURRAY_TYPE_UINT2, 2},  {HURRAY_TYPE_INT4, 3},      {HURRAY_TYPE_FLOAT6_E2M3, 6},
+                {HURRAY_TYPE_FLOAT8_E4M3, 5}, {HURRAY_TYPE_INT16, 10}, {HURRAY_TYPE_FLOAT128, 80}, {HURRAY_TYPE_COMPLEX64, 40}};
     const uint64_t shape[] = {5};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         HurrayDescriptorSpec spec = dense(rows[i].type, 1, shape);
@@ -131,9 +131,9 @@ static void tiles_nest_by_level(void **state) {
     (void)state;
     const uint64_t outer[] = {4, 4}, inner[] = {2, 2};
     const int64_t strides[] = {2, 1};
-    HurrayTileLevel tiles[2] = {{.tile_shape = outer, .outer = HURRAY_ORDER_STRIDED, .inner = HURRAY_ORDER_TILED, .outer_strides = strides},
-                                {.tile_shape = inner, .outer = HURRAY_ORDER_COLUMN_MAJOR, .inner = HURRAY_ORDER_ROW_MAJOR,
-                                 .outer_strides = strides}};
+    HurrayTileLevel tiles[2] = {
+        {.tile_shape = outer, .outer = HURRAY_ORDER_STRIDED, .inner = HURRAY_ORDER_TILED, .outer_strides = strides},
+        {.tile_shape = inner, .outer = HURRAY_ORDER_COLUMN_MAJOR, .inner = HURRAY_ORDER_ROW_MAJOR, .outer_strides = strides}};
     HurrayLayout layout = layout_of(HURRAY_LAYOUT_TILED);
     HurrayDescriptorSpec spec = dense(HURRAY_TYPE_FLOAT32, 2, shape_4x6);
     layout.tiles = tiles;
@@ -244,8 +244,8 @@ static void csf_and_block_tables_cannot_be_planned(void **state) {
     spec.layout = &layout;
     refuse_to_plan(&spec, HURRAY_ERR_INVALID_ARGUMENT, "buffers[2].byte_size");
     descriptor_must_refuse(&spec, HURRAY_ERR_INVALID_ARGUMENT, "buffers[2].byte_size");
-    const HurrayBufferHandle csf[] = {{8, 64, 0, 0, 0, 0},  {16, 64, 0, 0, 0, 0}, {8, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0},
-                                      {8, 64, 0, 0, 0, 0},  {16, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0}};
+    const HurrayBufferHandle csf[] = {{8, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0}, {8, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0},
+                                      {8, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0}, {16, 64, 0, 0, 0, 0}};
     spec.buffers = csf;
     spec.buffer_count = 7;
     HurrayDescriptor *made = descriptor_must_build(&spec), *d = descriptor_round_trip(made);

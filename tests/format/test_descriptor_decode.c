@@ -226,7 +226,7 @@ static void bytes_without_meaning_are_not_kept(void **state) {
     uint8_t *longer = malloc(len + 2);
     HurrayDescriptor *d = NULL;
     assert_non_null(longer);
-    memcpy(longer, bytes, SHARD);                        /* two more bytes in the quantization section, */
+    memcpy(longer, bytes, SHARD); /* two more bytes in the quantization section, */
     memcpy(longer + SHARD, "\x77\x77", 2);
     memcpy(longer + SHARD + 2, bytes + SHARD, len - SHARD);
     longer[QUANT] = 22;

@@ -66,8 +66,8 @@ static HurrayDescriptor *make_quantized(void) {
     q.scale_type = HURRAY_TYPE_FLOAT16;
     shard.parent_shape = parent;
     shard.offset = offset;
-    s.computed_mask = HURRAY_STATISTICS_NNZ | HURRAY_STATISTICS_SPARSITY | HURRAY_STATISTICS_RANGE | HURRAY_STATISTICS_MOMENTS |
-                      HURRAY_STATISTICS_NM;
+    s.computed_mask =
+        HURRAY_STATISTICS_NNZ | HURRAY_STATISTICS_SPARSITY | HURRAY_STATISTICS_RANGE | HURRAY_STATISTICS_MOMENTS | HURRAY_STATISTICS_NM;
     s.nnz = 60;
     s.sparsity_ratio = 0.0625;
     s.min = -2;

@@ -52,8 +52,9 @@ static void tags_have_names_and_counts(void **state) {
         uint8_t tag;
         const char *name;
         uint32_t buffers; /* at rank 3 */
-    } rows[] = {{1, "row-major", 1}, {2, "column-major", 1}, {3, "strided", 1}, {4, "tiled", 1}, {5, "Morton", 1}, {6, "COO", 2},
-                {7, "CSR", 3}, {8, "CSC", 3}, {9, "CSF", 7}, {10, "block-paged", 3}, {11, "composite", 0}, {0x40, "Hilbert", 1}};
+    } rows[] = {{1, "row-major", 1}, {2, "column-major", 1}, {3, "strided", 1},    {4, "tiled", 1},
+                {5, "Morton", 1},    {6, "COO", 2},          {7, "CSR", 3},        {8, "CSC", 3},
+                {9, "CSF", 7},       {10, "block-paged", 3}, {11, "composite", 0}, {0x40, "Hilbert", 1}};
     size_t next = 0;
     for (unsigned tag = 0; tag < 256; tag++) {
         bool expected = next < sizeof rows / sizeof *rows && rows[next].tag == tag;
@@ -106,7 +107,8 @@ static void tile_levels_are_checked_each_at_its_byte(void **state) {
     (void)state;
     const int64_t strides[] = {1, 1};
     uint64_t outer[] = {4, 4}, inner[] = {2, 2};
-    HurrayTileLevel tiles[] = {{.tile_shape = outer, .outer = 3, .inner = 4, .outer_strides = strides}, {.tile_shape = inner, .outer = 1, .inner = 2}};
+    HurrayTileLevel tiles[] = {{.tile_shape = outer, .outer = 3, .inner = 4, .outer_strides = strides},
+                               {.tile_shape = inner, .outer = 1, .inner = 2}};
     HurrayLayout layout = of(HURRAY_LAYOUT_TILED);
     layout.tiles = tiles;
     layout.tile_count = 2;
@@ -171,7 +173,8 @@ static void every_payload_cut_short_is_refused(void **state) {
         uint8_t tag;
         uint32_t rank;
         size_t len;
-    } rows[] = {{3, 2, 16}, {4, 2, 52}, {5, 2, 8}, {6, 2, 16}, {7, 2, 16}, {8, 2, 16}, {9, 3, 28}, {10, 3, 32}, {11, 2, 8}, {0x40, 2, 8}, {0xF0, 2, 15}};
+    } rows[] = {{3, 2, 16}, {4, 2, 52},  {5, 2, 8},  {6, 2, 16},   {7, 2, 16},   {8, 2, 16},
+                {9, 3, 28}, {10, 3, 32}, {11, 2, 8}, {0x40, 2, 8}, {0xF0, 2, 15}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint8_t bytes[64] = {0};
         HurrayLayout layout;
@@ -196,7 +199,8 @@ static void reserved_payload_bytes_are_zero(void **state) {
         uint8_t tag;
         uint32_t rank;
         size_t len, first, last;
-    } rows[] = {{4, 1, 12, 10, 11}, {6, 2, 16, 9, 15}, {7, 2, 16, 8, 15}, {8, 2, 16, 8, 15}, {9, 3, 28, 20, 27}, {10, 3, 32, 26, 31}, {11, 2, 8, 2, 3}};
+    } rows[] = {{4, 1, 12, 10, 11}, {6, 2, 16, 9, 15},   {7, 2, 16, 8, 15}, {8, 2, 16, 8, 15},
+                {9, 3, 28, 20, 27}, {10, 3, 32, 26, 31}, {11, 2, 8, 2, 3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t at = rows[i].first; at <= rows[i].last; at++) {
             uint8_t bytes[32] = {0};

@@ -71,8 +71,9 @@ static void extension_bytes_are_checked_as_they_are_read(void **state) {
     static const struct {
         uint8_t at;
         const char *field;
-    } rows[] = {{5, "extension_type.is_float"},   {6, "extension_type.is_signed"}, {10, "extension_type.reserved"}, {11, "extension_type.reserved"},
-                {16, "extension_type.has_nan"},   {17, "extension_type.has_inf"},  {18, "extension_type.reserved"}, {19, "extension_type.reserved"}};
+    } rows[] = {{5, "extension_type.is_float"},  {6, "extension_type.is_signed"}, {10, "extension_type.reserved"},
+                {11, "extension_type.reserved"}, {16, "extension_type.has_nan"},  {17, "extension_type.has_inf"},
+                {18, "extension_type.reserved"}, {19, "extension_type.reserved"}};
     HurrayExtensionType x;
     HurrayError error;
     HryCursor cursor = hry_cursor(good, sizeof good, 100);
