@@ -134,20 +134,17 @@ static HurrayStatus look_before(const uint8_t *text, size_t len, uint64_t offset
                         "the JSON is not UTF-8: byte 0x%02x at offset %llu; the file is damaged or was written by a faulty program",
                         (unsigned)text[bad], (unsigned long long)(offset + bad));
     uint32_t depth = 0;
-    bool in_string = false;
     for (size_t at = 0; at < len; at++) {
         uint8_t c = text[at];
-        if (in_string) {
-            if (c == '"') in_string = false;
-            if (c != '\\') continue;
-            size_t step = escape_length(text, len, at);
-            if (step == 0)
-                return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, what, offset + at,
-                                "the escape at offset %llu is half a surrogate pair, which is no UTF-8 text",
-                                (unsigned long long)(offset + at));
-            at += step - 1;
-        } else if (c == '"') {
-            in_string = true;
+        if (c == '"') {
+            for (at++; at < len && text[at] != '"';) {
+                size_t step = text[at] == '\\' ? escape_length(text, len, at) : 1;
+                if (step == 0)
+                    return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, what, offset + at,
+                                    "the escape at offset %llu is half a surrogate pair, which is no UTF-8 text",
+                                    (unsigned long long)(offset + at));
+                at += step;
+            }
         } else if (c == '{' || c == '[') {
             if (++depth > HRY_JSON_MAX_DEPTH)
                 return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, what, offset + at, "the JSON is nested deeper than %u levels",

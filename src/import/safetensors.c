@@ -438,6 +438,8 @@ static HurrayStatus fill(Header *h, const uint8_t *text, size_t len, uint64_t si
     HurrayStatus status = hry_json_parse(text, len, 8, "header", on_event, h, h->allocator, h->error);
     if (status != HURRAY_OK) return status;
     sort_tensors(h);
+    if (!h->filter) status = hry_catalogue_reserve(h->catalogue, h->count, h->error);
+    if (status != HURRAY_OK) return status;
     for (size_t i = 0; i < h->count; i++) {
         Tensor *tensor = &h->tensors[i];
         tensor->entry = NO_ENTRY;
