@@ -85,7 +85,6 @@ bool hry_cover_init(HryCover *cover, const uint64_t *shape, uint32_t rank, const
     if (!cover->head) return false;
     for (uint32_t k = 0; k < rank; k++) {
         cover->head[rank + k] = shape[k];
-        if (shape[k] == 0) cover->empty = true;
         uint64_t *key = keys_of(cover) + k;
         key[0] = mix(seed[1] + (k + 1) * GOLDEN);
         key[rank] = make_weight(cover, k, 0);
@@ -126,7 +125,8 @@ void hry_cover_drop(HryCover *cover) {
     cover->sum = sub_mod(cover->sum, whole_product(cover, hry_cover_box(cover, cover->count)));
 }
 
-bool hry_cover_is_exact(const HryCover *cover) { return cover->empty || cover->sum == cover->target; }
+/* In a head without elements every product is 0, its own too. */
+bool hry_cover_is_exact(const HryCover *cover) { return cover->sum == cover->target; }
 
 /* Do box and [lo, hi) share a point? */
 static bool meets(const HryCover *cover, HryBox box, const uint64_t *lo, const uint64_t *hi) {

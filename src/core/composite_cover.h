@@ -22,7 +22,6 @@ typedef struct HryCover {
     uint64_t *boxes; /* 2 x rank each: start, end; in the order they came, empty ones too */
     size_t capacity, count;
     uint32_t rank;
-    bool empty; /* the head has no elements: anything covers it */
 } HryCover;
 
 /* False: no memory, nothing is held. */

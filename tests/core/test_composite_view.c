@@ -288,6 +288,31 @@ static void any_width_and_any_boxes_give_the_same_whole(void **state) {
     }
 }
 
+/* Narrow codes lie at the end of the caller's memory while they become floats, chunk by chunk. */
+static void thousands_of_narrow_elements_widen_in_place(void **state) {
+    (void)state;
+    enum { ROWS = 61, COLUMNS = 97 };
+    static const struct {
+        uint8_t type;
+        unsigned bits;
+    } types[] = {{HURRAY_TYPE_UINT2, 2}, {HURRAY_TYPE_FLOAT6_E2M3, 6}, {HURRAY_TYPE_INT8, 8}, {HURRAY_TYPE_BFLOAT16, 16}, {HURRAY_TYPE_INT32, 32}};
+    static float from_item[ROWS * COLUMNS], from_tensor[ROWS * COLUMNS];
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        static uint8_t bytes[ROWS * COLUMNS * 4 + 8];
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(next_random(256) & 0x7F); /* no NaN */
+        HurrayError error = HURRAY_ERROR_INIT;
+        HurrayTensor *alone = make_tensor(make_member(types[t].type, 2, DIMS(ROWS, COLUMNS), NULL, NULL, NO_ROLE), (const void *const[]){bytes});
+        HurrayItem *item = ITEM(head(HURRAY_RULE_PARTITION, 0, types[t].type, ROWS, COLUMNS, 1),
+                                make_tensor(make_member(types[t].type, 2, DIMS(ROWS, COLUMNS), DIMS(ROWS, COLUMNS), DIMS(0, 0), NO_ROLE),
+                                            (const void *const[]){bytes}));
+        if (hurray_item_dense(item, 0, F32, from_item, sizeof from_item, &error) != HURRAY_OK) fail_msg("%s", error.message);
+        assert_int_equal(hurray_tensor_dense(alone, F32, from_tensor, sizeof from_tensor, &error), HURRAY_OK);
+        assert_memory_equal(from_item, from_tensor, sizeof from_item);
+        hurray_item_destroy(&item);
+        hurray_tensor_destroy(&alone);
+    }
+}
+
 static void what_has_no_view_says_so(void **state) {
     (void)state;
     HurrayError error = HURRAY_ERROR_INIT;
@@ -480,6 +505,7 @@ int main(void) {
         cmocka_unit_test(random_overlays_agree_with_doing_it_element_by_element),
         cmocka_unit_test(elements_of_private_types_are_moved_but_not_added),
         cmocka_unit_test(wide_heads_add_in_their_own_type_before_they_are_narrowed),
+        cmocka_unit_test(thousands_of_narrow_elements_widen_in_place),
         cmocka_unit_test(what_has_no_view_says_so),
         cmocka_unit_test(an_empty_composite_has_an_empty_view),
         cmocka_unit_test(a_sum_that_the_type_cannot_hold_is_invalid_data),
