@@ -2,7 +2,7 @@
  * @file
  * libhurray: model weights from where they lie into the memory where an engine needs them.
  *
- * The simplest use, a named tensor of a .hrry file (samples/seed_read.c runs it):
+ * The simplest use, a named tensor of a .hrry file (samples/own_transport_read.c runs it):
  *
  *     HurrayTransport transport = { .ctx = &fd, .read_at = my_read_at, .size = my_size };
  *     HurrayFileReader *reader = NULL;
