@@ -25,6 +25,21 @@ HurrayStatus hry_cuda_device_info(int32_t index, uint32_t flags, HurrayDeviceInf
     return no_device(error);
 }
 
+bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCudaStats *out) {
+    (void)destination, (void)out;
+    return false;
+}
+
+bool hry_cuda_destination_failure(const HurrayDestinationAlloc *destination, HurrayError *out) {
+    (void)destination, (void)out;
+    return false;
+}
+
+size_t hry_cuda_destination_copies(const HurrayDestinationAlloc *destination, HryCudaCopy *out, size_t room) {
+    (void)destination, (void)out, (void)room;
+    return 0;
+}
+
 HurrayStatus hurray_destination_cuda(const HurrayCudaOptions *user, HurrayDestinationAlloc *out, HurrayError *error) {
     HurrayCudaOptions options = HURRAY_CUDA_OPTIONS_INIT;
     HurrayError local;

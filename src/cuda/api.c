@@ -35,7 +35,7 @@ static int get_device_properties(HryCudaProperties *out, int device) {
     cudaError_t code = cudaGetDeviceProperties(&properties, device);
     if (code != cudaSuccess) return (int)code;
     memset(out, 0, sizeof *out);
-    strncpy(out->name, properties.name, sizeof out->name - 1);
+    memcpy(out->name, properties.name, sizeof out->name - 1);
     memcpy(out->uuid, properties.uuid.bytes, sizeof out->uuid);
     out->total_bytes = properties.totalGlobalMem;
     return 0;

@@ -176,15 +176,9 @@ HurrayStatus hry_cuda_queue_poll(HryCudaQueue *queue, HurrayError *error) {
 
 bool hry_cuda_queue_is_done(HryCudaQueue *queue, uint64_t seq) {
     HurrayError ignored;
-    pthread_mutex_lock(&queue->lock);
-    bool done = queue->done >= seq;
-    pthread_mutex_unlock(&queue->lock);
-    if (done) return true;
+    if (queue->done >= seq) return true;
     hry_cuda_queue_poll(queue, &ignored);
-    pthread_mutex_lock(&queue->lock);
-    done = queue->done >= seq;
-    pthread_mutex_unlock(&queue->lock);
-    return done || atomic_load(&queue->device->lost);
+    return queue->done >= seq || atomic_load(&queue->device->lost);
 }
 
 void hry_cuda_queue_drain(HryCudaQueue *queue) {

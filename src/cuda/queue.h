@@ -4,6 +4,7 @@
 #define HRY_CUDA_QUEUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cuda/device.h"
 
@@ -28,7 +29,8 @@ typedef struct HryCudaQueue {
     pthread_mutex_t lock; /* numbers and stream order agree */
     void *stream;
     bool own;
-    uint64_t issued, done;
+    uint64_t issued;
+    _Atomic uint64_t done;
     HryCudaMark *oldest, *newest; /* pending, in order */
     uint64_t copies, bytes;
     void (*copied)(void *ctx, const HryCudaMark *mark, uint64_t end_ns); /* each copy that was seen to be done; may be NULL */
