@@ -15,11 +15,11 @@ rooms format format base
 rooms core core format base
 rooms driver driver core format base
 rooms cpu cpu format base
-rooms cuda cuda base cpu/numa.h loader
+rooms cuda cuda base cpu loader
 rooms import import core driver format base
 rooms loader loader import core driver cpu format base
-found=$(grep -rnE '^#include "' src/cuda 2>/dev/null | grep '"cpu/' | grep -v '"cpu/numa.h"' || true)
-[ -z "$found" ] || complain "src/cuda may include of src/cpu only numa.h:" "$found"
+found=$(grep -rnE '^#include "' src/cuda 2>/dev/null | grep '"cpu/' | grep -vE '"cpu/(numa|region)\.h"' || true)
+[ -z "$found" ] || complain "src/cuda may include of src/cpu only numa.h and region.h:" "$found"
 found=$(grep -rnE '#include "(base|format|core|driver|cpu|cuda|loader|import)/' src/cli samples bench 2>/dev/null || true)
 [ -z "$found" ] || complain "the command, samples and bench use public headers only:" "$found"
 found=$(grep -rlE '#include <cuda' src | grep -v '^src/cuda/api\.c$' || true)
