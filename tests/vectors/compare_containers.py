@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Feeds files and streams, whole and damaged, to the library and to an independent decoder and compares verdicts and contents.
+
+usage: compare_containers.py PROBE SHARED [EDITS-PER-PART]
+PROBE is the program file_probe, SHARED the folder with checks/decode_check.py and vectors/. Exit 77 when SHARED is not there.
+"""
+import glob
+import importlib.util
+import os
+import random
+import struct
+import subprocess
+import sys
+import zlib
+
+PROBE, SHARED = sys.argv[1:3]
+COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+CHECK = os.path.join(SHARED, 'checks', 'decode_check.py')
+if not os.path.exists(CHECK):
+    print('skipped: %s is not there' % CHECK)
+    sys.exit(77)
+spec = importlib.util.spec_from_file_location('decode_check', CHECK)
+oracle = importlib.util.module_from_spec(spec)
+sys.dont_write_bytecode = True
+spec.loader.exec_module(oracle)
+
+NUMBERS = (0, 1, 7, 8, 20, 35, 64, 4096, 1 << 31, 2**32 - 1, 1 << 32, 1 << 60, 1 << 61, 2**63, 2**64 - 8, 2**64 - 1)
+
+
+def crc32c_fast():
+    """The oracle's own sum is exact but slow; a table of the same polynomial."""
+    table = []
+    for i in range(256):
+        for _ in range(8): i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
+        table.append(i)
+
+    def crc(b):
+        c = 0xFFFFFFFF
+        for x in b: c = c >> 8 ^ table[(c ^ x) & 255]
+        return c ^ 0xFFFFFFFF
+    assert crc(b'123456789') == oracle.crc32c(b'123456789') == 0xE3069283
+    return crc
+
+
+def parts(b):
+    """The stretches of a file that have meaning."""
+    io, il, ko, kl = struct.unpack_from('<QQQI', b, len(b) - 40)
+    found = [(0, 64), (len(b) - 40, 40), (io, il)]
+    if ko: found.append((ko, kl))
+    for e in oracle.open_file(b)['entries']: found.append((e['do'], e['dl']))
+    return found
+
+
+def edits(b, is_file, r):
+    """(edits, mend, cut) of one container."""
+    yield [], 0, None
+    places = parts(b) if is_file else [(0, len(b))]
+    heavy = len(b) > 1 << 19
+    for n, (at, length) in enumerate(places):
+        wanted = COUNT if n < 4 else max(2, COUNT // 8)
+        if heavy: wanted //= 8
+        for _ in range(wanted):
+            where = at + r.randrange(length)
+            if r.random() < .5: yield [(where, bytes([b[where] ^ 1 << r.randrange(8)]))], r.randrange(2), None
+            else:
+                width = r.choice((1, 2, 4, 8)); value = r.choice(NUMBERS)
+                if r.random() < .3 and where + 8 <= len(b): value = struct.unpack_from('<Q', b, where)[0] + r.choice((-8, -1, 1, 8, 4096))
+                yield [(where, (value % 2**(8 * width)).to_bytes(width, 'little'))], r.randrange(2), None
+    for _ in range(COUNT): yield [], 0, r.randrange(len(b))
+    yield [], 0, len(b) + 1
+
+
+def applied(b, changes, mend, cut):
+    x = bytearray(b[:cut] if cut is None or cut <= len(b) else b + b'\0' * (cut - len(b)))
+    for at, v in changes:
+        v = v[:max(0, len(x) - at)]; x[at:at + len(v)] = v
+    if mend and len(x) >= 112 and x[12] & 4:
+        io, il, ko, kl = struct.unpack_from('<QQQI', x, len(x) - 40)
+        t = x[len(x) - 40:]
+        ok = il >= 8 and io % 8 == 0 and io >= 64 and io + il <= len(x) - 40 and not any(t[32:36]) and bytes(t[36:]) == b'HRRY'
+        ok = ok and (ko == 0) == (kl == 0) and (not ko or ko % 8 == 0 and ko >= 64 and kl >= 4 and ko + kl <= io)
+        if ok: struct.pack_into('<I', x, len(x) - 12, oracle.crc32c(bytes(x[io:io + il])))
+    return bytes(x)
+
+
+def verdict(b, is_file):
+    """What the oracle says, as the probe prints it, without codes."""
+    if not is_file:
+        try: return 'ok %d' % len(oracle.stream(b)), ''
+        except oracle.Reject as e: return 'no', str(e)
+    try: f = oracle.open_file(b)
+    except oracle.Reject as e: return 'no', str(e)
+    words, flat, why = ['ok'], [], ''
+    for e in f['order']:
+        try:
+            d, rest = oracle.tensor(b, f, e); sum = 0
+            for x in rest['bufs']: sum = zlib.crc32(x, sum)
+            words.append('0:%08x' % sum); flat.append((d, rest))
+        except oracle.Reject as x: words.append('-'); flat = None if flat is None else None; why = str(x)
+        if flat is None: flat = None; break
+    if flat is None: return words, why
+    try: oracle.assemble(flat); words.append('items 0')
+    except oracle.Reject as x: words.append('items -'); why = str(x)
+    return words, why
+
+
+def differs(line, want, is_file, why):
+    # data_length tells already that it is no head: the library may then check the place while it opens.
+    if want != 'no' and '-' in want and why.startswith('data_offset') and line.startswith('no -20'): return False
+    if want == 'no': return not line.startswith('no ')
+    if not is_file: return line != want
+    got = line.split(' ')
+    if got[0] != 'ok': return True
+    for w, g in zip(want[1:], got[1:]):
+        if w == '-': return g.startswith('0:')
+        if w.startswith('items'): return (w == 'items 0') != (got[-1] == '0')
+        if w != g: return True
+    return False
+
+
+def main():
+    r = random.Random(int(os.environ.get('SEED', '11')))
+    oracle.crc32c = crc32c_fast()
+    wrong = total = 0
+    for path in sorted(glob.glob(os.path.join(SHARED, 'vectors', '*', '*.hrry')) + glob.glob(os.path.join(SHARED, 'vectors', '*', '*.stream')) +
+                       glob.glob(os.path.join(SHARED, 'vectors', 'reference', 'files', '*.hrry'))):
+        b = open(path, 'rb').read(); is_file = path.endswith('.hrry')
+        cases = list(edits(b, is_file, r))
+        lines = ['%s %d %s %s' % (path, m, '-' if c is None else c, ','.join('%d:%s' % (at, v.hex()) for at, v in e) or '-') for e, m, c in cases]
+        answer = subprocess.run([PROBE], input='\n'.join(lines) + '\n', capture_output=True, text=True)
+        if answer.returncode:
+            print(answer.stderr[-4000:]); return 1
+        out = answer.stdout.splitlines()
+        assert len(out) == len(cases), (path, len(out), len(cases))
+        for case, line in zip(cases, out):
+            total += 1
+            want, why = verdict(applied(b, *case), is_file)
+            if line.startswith('no ') and len(line.split(' ', 2)) < 3 or differs(line, want, is_file, why):
+                wrong += 1
+                if wrong < 20: print('%s %r\n  library: %s\n  oracle: %s %s' % (os.path.basename(path), case, line[:300], str(want)[:200], why))
+    print('%d containers compared, %d differ' % (total, wrong))
+    return 1 if wrong or not total else 0
+
+
+sys.exit(main())
