@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cpu/system.h"
@@ -165,9 +164,9 @@ static int list_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec 
     return count;
 }
 
-static HurrayStatus read_vector(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error) {
+static HurrayStatus read_vector(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error) {
     struct iovec parts[2 * HRY_RUN_PIECES];
-    uint64_t at = run->offset, end = run->offset + run->len;
+    uint64_t end = run->offset + run->len;
     for (;;) {
         int count = list_rest(run, at, gap, parts, whole);
         if (at >= end) return HURRAY_OK;
@@ -197,5 +196,21 @@ HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *w
     *moved = 0;
     if (!io->by_fd) return read_by_callbacks(io, run, whole, moved, error);
     if (run->count == 1) return read_one_by_one(io, run, 0, whole, moved, error);
-    return read_vector(io, run, gap, whole, moved, error);
+    return read_vector(io, run, run->offset, gap, whole, moved, error);
+}
+
+int hry_io_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec *parts) {
+    uint32_t next;
+    return list_rest(run, at, gap, parts, &next);
+}
+
+/* Direct only when all of it is whole blocks. */
+int hry_io_fd(const HryIo *io, const HryRun *run, uint64_t at) {
+    uint64_t block = io->direct_alignment;
+    bool whole = run->count == 1 && at % block == 0 && (run->offset + run->len) % block == 0 && hry_io_is_direct(io, &run->pieces[0]);
+    return whole ? io->direct_fd : io->access.fd;
+}
+
+HurrayStatus hry_io_finish(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error) {
+    return read_vector(io, run, at, gap, whole, moved, error);
 }

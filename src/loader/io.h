@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/uio.h>
 
 #include "cpu/transport.h"
 #include "loader/loader.h"
@@ -34,6 +35,12 @@ bool hry_io_is_direct(const HryIo *io, const HryPiece *piece);
 /* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of memory that may
  * be overwritten. *moved: bytes read, gaps included. */
 HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);
+
+/* For a reader with many reads in flight: what is left of a run from offset `at` on (2 x HRY_RUN_PIECES parts at most), which descriptor to read it
+ * from, and the rest done at once when that went wrong or fell short. */
+int hry_io_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec *parts);
+int hry_io_fd(const HryIo *io, const HryRun *run, uint64_t at);
+HurrayStatus hry_io_finish(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);
 
 /* Buffered reads from a descriptor, repeated until it is all there; *got says how far it came. */
 HurrayStatus hry_fd_read(int fd, uint64_t offset, uint8_t *dst, uint64_t len, uint64_t *got, HurrayError *error);

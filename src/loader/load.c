@@ -14,6 +14,7 @@
 #define ALONE_BYTES (UINT64_C(512) << 10)     /* less than this is read before a thread has started */
 #define WAIT_MS 50u
 #define MOST_DEPTH 1024u
+#define RING_DEPTH 16u
 
 static uint32_t cores(void) {
     cpu_set_t set;
@@ -22,14 +23,34 @@ static uint32_t cores(void) {
     return count < 1 ? 1 : (uint32_t)count;
 }
 
+static bool reads_directly(const HryLoad *load) {
+    for (uint32_t s = 0; s < load->io_count; s++)
+        if (load->ios[s].direct_fd >= 0) return true;
+    return false;
+}
+
+static bool wants_ring(const HryLoad *load) {
+    const HurrayLoaderOptions *o = &load->loader->options;
+    bool by_fd = false;
+    for (uint32_t s = 0; s < load->io_count; s++) by_fd |= load->ios[s].by_fd;
+    return by_fd && (o->io == HURRAY_IO_URING || (o->io == HURRAY_IO_AUTO && o->threads != 1 && reads_directly(load)));
+}
+
 static uint32_t reader_count(const HryLoad *load) {
     uint32_t threads = load->loader->options.threads;
     if (threads) return threads == 1 ? 0 : threads < 256 ? threads : 256;
     if (load->loader->prepared.payload_bytes < ALONE_BYTES) return 0;
     threads = cores() < MOST_THREADS ? cores() : MOST_THREADS;
-    for (uint32_t s = 0; s < load->io_count; s++)
-        if (load->ios[s].direct_fd >= 0 && threads < COLD_READERS) threads = COLD_READERS;
+    if (!wants_ring(load) && reads_directly(load) && threads < COLD_READERS) threads = COLD_READERS;
     return threads;
+}
+
+/* io_uring where it was asked for, or where a cold file is read directly: there one thread keeps the disk busy. Warm files are copied by the
+ * processor, which threads do faster. */
+static void choose_ring(HryLoad *load) {
+    if (!wants_ring(load)) return;
+    uint32_t depth = load->loader->options.queue_depth ? load->depth : RING_DEPTH;
+    if (hry_work_use_ring(load->work, depth, load->ring_reason, sizeof load->ring_reason)) load->depth = depth;
 }
 
 static HurrayStatus open_ios(HryLoad *load, HurrayError *error) {
@@ -207,6 +228,7 @@ static HurrayStatus begin(HryLoad *load, HurrayError *error) {
     if (load->depth < 1 || threads == 0) load->depth = 1;
     if (load->depth > MOST_DEPTH) load->depth = MOST_DEPTH;
     if (status == HURRAY_OK) status = hry_work_new(&load->allocator, threads, load->depth, &load->work, error);
+    if (status == HURRAY_OK) choose_ring(load);
     return status;
 }
 

@@ -79,6 +79,7 @@ typedef struct HryLoad {
     HryJob *free_jobs, *building;
     uint32_t jobs_out, depth;
     uint64_t chunk, begin_ns;
+    char ring_reason[HRY_REASON_BYTES];
     uint64_t read_ns, verify_ns, wait_ns, copied, in_place, verified, moved, ranges; /* sums for the statistics */
 } HryLoad;
 

@@ -15,7 +15,6 @@ void hry_run_add(HryRun *run, const HryPiece *piece) {
 }
 
 uint64_t hry_cut(uint64_t offset, uint64_t len, uint64_t chunk, uint64_t alignment) {
-    if (len <= chunk + chunk / 4) return len;
-    uint64_t end = (offset + chunk) & ~(alignment - 1);
-    return end > offset ? end - offset : chunk;
+    uint64_t most = len <= chunk + chunk / 4 ? len : chunk, end = (offset + most) & ~(alignment - 1);
+    return end > offset ? end - offset : most;
 }

@@ -33,7 +33,8 @@ bool hry_run_takes(const HryRun *run, uint64_t offset, uint64_t len, uint64_t ch
 void hry_run_add(HryRun *run, const HryPiece *piece);
 
 /* How much of a stretch of len bytes at offset the next read takes: at most about chunk, cut at a multiple of `alignment` (a power of two) in the
- * source, so that all reads but the first and last are aligned; a short rest is not left over for a read of its own. */
+ * source, so that all reads but the first and last are aligned; a short rest is not left over for a read of its own, but for what keeps the last
+ * one from ending aligned (alignment 1: nothing does). */
 uint64_t hry_cut(uint64_t offset, uint64_t len, uint64_t chunk, uint64_t alignment);
 
 #endif

@@ -24,7 +24,8 @@ HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target) {
     path->target = target;
     path->stats.struct_size = sizeof path->stats;
     path->stats.source_index = source;
-    path->stats.io = to->kind == HRY_TARGET_MAPPED ? HURRAY_IO_MMAP : HURRAY_IO_THREADS;
+    bool by_ring = load->ios[source].by_fd && hry_work_has_ring(load->work);
+    path->stats.io = to->kind == HRY_TARGET_MAPPED ? HURRAY_IO_MMAP : by_ring ? HURRAY_IO_URING : HURRAY_IO_THREADS;
     path->stats.direct = HURRAY_OFF;
     path->stats.device_index = to->device_index;
     path->stats.device_tag = to->kind == HRY_TARGET_CUDA ? HURRAY_DEVICE_CUDA : HURRAY_DEVICE_CPU;
@@ -52,7 +53,9 @@ void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t e
 static void explain(const HryLoad *load, HryPath *path) {
     const HurrayLoaderOptions *o = &load->loader->options;
     const HryIo *io = &load->ios[path->stats.source_index];
-    if (io->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", io->reason);
+    if (o->io == HURRAY_IO_URING && path->stats.io != HURRAY_IO_URING)
+        snprintf(path->reason, sizeof path->reason, "%s", load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");
+    else if (io->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", io->reason);
     else if (o->direct == HURRAY_ON && path->stats.direct != HURRAY_ON)
         snprintf(path->reason, sizeof path->reason, "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
     else if (o->io == HURRAY_IO_MMAP && path->stats.io != HURRAY_IO_MMAP)

@@ -1,8 +1,11 @@
 #include "loader/work.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "cpu/pool.h"
+#include "cpu/uring.h"
 #include "format/crc32c.h"
 
 typedef struct Lane {
@@ -17,7 +20,13 @@ struct HryWork {
     HryJob *done_first, *done_last; /* finished */
     Lane *lanes;                    /* one a worker, one for the loading thread */
     uint32_t lane_count;
+    HryUring *ring;    /* NULL: none. Loading thread only, as the two below */
+    HryJob *ring_jobs; /* in it */
+    uint32_t pool_jobs; /* out in the pool */
 };
+
+#define RING_BATCH 32u
+#define BOTH_MS 2 /* how long one of ring and pool is waited for while the other is at work too */
 
 uint64_t hry_now_ns(void) {
     struct timespec now;
@@ -32,6 +41,11 @@ static void convert(HryJob *job) {
     if (job->io->serial) pthread_mutex_unlock(&job->io->lock);
     job->whole = status == HURRAY_OK;
     job->moved = status == HURRAY_OK ? piece->len : 0;
+}
+
+static void check(HryJob *job) {
+    for (uint32_t p = 0; p < job->whole; p++) /* while the bytes are hot */
+        if (job->run.pieces[p].want_sum) job->run.pieces[p].sum = hry_crc32c(0, job->run.pieces[p].ptr, (size_t)job->run.pieces[p].len);
 }
 
 static void put_done(HryWork *work, HryJob *job) {
@@ -54,8 +68,7 @@ static void run_job(void *ctx, void *argument, unsigned worker) {
     else if (job->kind == HRY_JOB_CONVERT) convert(job);
     else job->whole = job->run.count;
     job->read_ns = hry_now_ns();
-    for (uint32_t p = 0; p < job->whole; p++) /* while the bytes are hot */
-        if (job->run.pieces[p].want_sum) job->run.pieces[p].sum = hry_crc32c(0, job->run.pieces[p].ptr, (size_t)job->run.pieces[p].len);
+    check(job);
     job->end_ns = hry_now_ns();
     put_done(work, job);
 }
@@ -81,20 +94,115 @@ HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, ui
 
 uint32_t hry_work_threads(const HryWork *work) { return hry_pool_workers(work->pool); }
 
+bool hry_work_use_ring(HryWork *work, uint32_t depth, char *reason, size_t reason_size) {
+    HurrayError error;
+    if (hry_uring_new(depth, &work->allocator, &work->ring, &error) == HURRAY_OK) return true;
+    work->ring = NULL;
+    snprintf(reason, reason_size, "%.150s", error.message);
+    return false;
+}
+
+bool hry_work_has_ring(const HryWork *work) { return work->ring != NULL; }
+
+static uint8_t *ring_gap(HryWork *work) { return work->lanes[work->lane_count - 1].gap; }
+
+static bool ring_add(HryWork *work, HryJob *job) {
+    int fd = hry_io_fd(job->io, &job->run, job->at), count = hry_io_rest(&job->run, job->at, ring_gap(work), job->parts);
+    return hry_uring_readv(work->ring, fd, job->at, job->parts, (unsigned)count, (uint64_t)(uintptr_t)job);
+}
+
+static void leave_ring(HryWork *work, HryJob *job) {
+    HryJob **at = &work->ring_jobs;
+    while (*at != job) at = &(*at)->next;
+    *at = job->next;
+}
+
+static void ring_done(HryWork *work, HryJob *job) {
+    leave_ring(work, job);
+    job->read_ns = hry_now_ns();
+    check(job);
+    job->end_ns = hry_now_ns();
+    put_done(work, job);
+}
+
+/* What a completion means: more of the same read, the slow road for what went wrong, or done. */
+static void ring_result(HryWork *work, HryJob *job, int64_t result) {
+    uint64_t end = job->run.offset + job->run.len;
+    if (result == -ECANCELED) {
+        leave_ring(work, job);
+        job->stopped = true;
+        put_done(work, job);
+        return;
+    }
+    if (result > 0) {
+        job->at += (uint64_t)result;
+        job->moved += (uint64_t)result;
+    }
+    bool again = (result > 0 && job->at < end) || result == -EAGAIN || result == -EINTR;
+    if (again && ring_add(work, job)) return;
+    job->whole = job->run.count;
+    if (job->at < end) hry_io_finish(job->io, &job->run, job->at, ring_gap(work), &job->whole, &job->moved, &job->error);
+    ring_done(work, job);
+}
+
+/* The ring does not work any more: its jobs are done without it, once the system touches none of their memory. */
+static void leave_uring(HryWork *work) {
+    hry_uring_destroy(&work->ring);
+    while (work->ring_jobs) {
+        HryJob *job = work->ring_jobs;
+        job->whole = job->run.count;
+        hry_io_finish(job->io, &job->run, job->at, ring_gap(work), &job->whole, &job->moved, &job->error);
+        ring_done(work, job);
+    }
+}
+
+/* Takes completions in; waits for the first up to timeout_ms. */
+static void ring_reap(HryWork *work, int timeout_ms) {
+    HryUringDone done[RING_BATCH];
+    HurrayError error;
+    size_t count = RING_BATCH;
+    while (count == RING_BATCH) {
+        if (hry_uring_wait(work->ring, timeout_ms, done, RING_BATCH, &count, &error) != HURRAY_OK) {
+            leave_uring(work);
+            return;
+        }
+        for (size_t d = 0; d < count; d++) ring_result(work, (HryJob *)(uintptr_t)done[d].user, done[d].result);
+        timeout_ms = 0;
+    }
+}
+
+static bool goes_by_ring(const HryWork *work, const HryJob *job) { return work->ring && job->kind == HRY_JOB_READ && job->io->by_fd; }
+
 void hry_work_submit(HryWork *work, HryJob *job) {
     job->next = NULL;
     job->whole = 0;
     job->stopped = false;
     job->moved = job->begin_ns = job->read_ns = job->end_ns = 0;
+    if (goes_by_ring(work, job)) {
+        job->lane = work->lane_count - 1;
+        job->at = job->run.offset;
+        job->begin_ns = hry_now_ns();
+        hry_error_clear(&job->error);
+        job->in_ring = ring_add(work, job);
+        if (job->in_ring) {
+            job->next = work->ring_jobs;
+            work->ring_jobs = job;
+            return;
+        }
+    }
+    job->in_ring = false;
+    work->pool_jobs++;
     if (hry_pool_push(work->pool, job)) return;
     job->stopped = true;
     put_done(work, job);
 }
 
 HryJob *hry_work_take(HryWork *work) {
+    if (work->ring_jobs) ring_reap(work, 0);
     pthread_mutex_lock(&work->lock);
     HryJob *job = work->done_first;
     if (job) {
+        if (!job->in_ring) work->pool_jobs--;
         work->done_first = job->next;
         if (!work->done_first) work->done_last = NULL;
     }
@@ -104,6 +212,10 @@ HryJob *hry_work_take(HryWork *work) {
 
 void hry_work_wait(HryWork *work, uint32_t timeout_ms) {
     struct timespec until;
+    if (work->ring_jobs) { /* two places to wait at: the ring is asked, the pool looked after now and then */
+        ring_reap(work, work->pool_jobs && timeout_ms > BOTH_MS ? BOTH_MS : timeout_ms > INT32_MAX ? -1 : (int)timeout_ms);
+        return;
+    }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_ms / 1000;
     until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
@@ -119,6 +231,7 @@ void hry_work_wait(HryWork *work, uint32_t timeout_ms) {
 
 void hry_work_stop(HryWork *work) {
     HryJob *job;
+    if (work->ring) hry_uring_cancel(work->ring);
     hry_pool_stop(work->pool);
     while ((job = hry_pool_take_back(work->pool)) != NULL) {
         job->stopped = true;
@@ -130,6 +243,7 @@ void hry_work_destroy(HryWork **handle) {
     HryWork *work = *handle;
     if (!work) return;
     hry_pool_destroy(&work->pool);
+    hry_uring_destroy(&work->ring);
     pthread_cond_destroy(&work->done);
     pthread_mutex_destroy(&work->lock);
     HurrayAllocator allocator = work->allocator;

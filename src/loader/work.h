@@ -20,6 +20,10 @@ typedef struct HryJob {
     uint64_t moved, begin_ns, read_ns, end_ns; /* read_ns: when reading ended and checking began */
     uint32_t lane;
     HurrayError error; /* about piece `whole`; code OK: none */
+    /* in the ring */
+    uint64_t at; /* read up to here */
+    bool in_ring;
+    struct iovec parts[2 * HRY_RUN_PIECES];
 } HryJob;
 
 typedef struct HryWork HryWork;
@@ -28,6 +32,9 @@ typedef struct HryWork HryWork;
  * that are out at most. */
 HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, uint32_t depth, HryWork **out, HurrayError *error);
 uint32_t hry_work_threads(const HryWork *work); /* 0: the caller's only */
+/* Reads of descriptors go by io_uring from here on, so many in flight; false: refused, reason says why. */
+bool hry_work_use_ring(HryWork *work, uint32_t depth, char *reason, size_t reason_size);
+bool hry_work_has_ring(const HryWork *work);
 void hry_work_submit(HryWork *work, HryJob *job);
 /* One that is done, or NULL. */
 HryJob *hry_work_take(HryWork *work);
