@@ -1,6 +1,7 @@
 #include "loader/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,9 +28,9 @@ static bool is_warm(int fd, uint64_t size) {
     return hits * 10 >= asked * 9;
 }
 
-static void open_direct(HryIo *io, const HurrayLoaderOptions *options, uint64_t wanted) {
+static void open_direct(HryIo *io, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t fitting) {
     bool asked = options->direct == HURRAY_ON;
-    if (options->direct == HURRAY_OFF || (!asked && (io->warm || wanted < LEAST_DIRECT))) return;
+    if (options->direct == HURRAY_OFF || (!asked && (io->warm || wanted < LEAST_DIRECT || fitting < wanted / 2))) return;
     if (io->access.direct_fd >= 0) {
         io->direct_fd = io->access.direct_fd;
         io->direct_alignment = io->access.direct_alignment;
@@ -43,7 +44,8 @@ static void open_direct(HryIo *io, const HurrayLoaderOptions *options, uint64_t 
     }
 }
 
-void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t byte_size) {
+void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t fitting,
+                 uint64_t byte_size) {
     memset(io, 0, sizeof *io);
     io->transport = transport;
     io->direct_fd = -1;
@@ -56,7 +58,7 @@ void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoader
     io->warm = true;
     if (io->by_fd) {
         io->warm = is_warm(io->access.fd, byte_size);
-        open_direct(io, options, wanted);
+        open_direct(io, options, wanted, fitting);
     } else if (options->direct == HURRAY_ON) {
         snprintf(io->reason, sizeof io->reason, "the source is read through its callbacks, direct reads are theirs to make");
     }
@@ -131,6 +133,8 @@ static HurrayStatus read_piece(HryIo *io, const HryPiece *piece, uint64_t *got, 
         *got += read_blocks(io, piece->offset + head, piece->ptr + head, middle, error, &status);
         if (status != HURRAY_OK) return status;
     }
+    if (!io->warm && piece->len - *got >= LEAST_DIRECT_PIECE) /* all of it at once to the disk, not a window of read-ahead at a time */
+        (void)posix_fadvise(io->access.fd, (off_t)(piece->offset + *got), (off_t)(piece->len - *got), POSIX_FADV_WILLNEED);
     status = hry_fd_read(io->access.fd, piece->offset + *got, piece->ptr + *got, piece->len - *got, &more, error);
     *got += more;
     return status;

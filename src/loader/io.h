@@ -21,12 +21,13 @@ typedef struct HryIo {
     bool own_direct;
     uint32_t direct_alignment; /* 1 without direct reads */
     atomic_bool direct_refused; /* it said so while reading: buffered from there on */
-    uint64_t direct_bytes_least;
     char reason[HRY_REASON_BYTES];
 } HryIo;
 
-/* wanted: payload bytes that will be read from it, first: the offset of the first. */
-void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t byte_size);
+/* wanted: payload bytes that will be read from it; fitting: those of them that lie in the file as aligned as they will in memory, so that direct
+ * reads can bring them. */
+void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t fitting,
+                 uint64_t byte_size);
 void hry_io_close(HryIo *io);
 
 /* Is a piece one that direct reads are for? */

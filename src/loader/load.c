@@ -15,6 +15,7 @@
 #define WAIT_MS 50u
 #define MOST_DEPTH 1024u
 #define RING_DEPTH 16u
+#define MEMORY_ALIGNMENT 64u /* of buffers in host memory, at least */
 
 static uint32_t cores(void) {
     cpu_set_t set;
@@ -41,7 +42,8 @@ static uint32_t reader_count(const HryLoad *load) {
     if (threads) return threads == 1 ? 0 : threads < 256 ? threads : 256;
     if (load->loader->prepared.payload_bytes < ALONE_BYTES) return 0;
     threads = cores() < MOST_THREADS ? cores() : MOST_THREADS;
-    if (!wants_ring(load) && reads_directly(load) && threads < COLD_READERS) threads = COLD_READERS;
+    for (uint32_t s = 0; s < load->io_count; s++)
+        if (load->ios[s].by_fd && !load->ios[s].warm && !wants_ring(load) && threads < COLD_READERS) threads = COLD_READERS;
     return threads;
 }
 
@@ -53,9 +55,13 @@ static void choose_ring(HryLoad *load) {
     if (hry_work_use_ring(load->work, depth, load->ring_reason, sizeof load->ring_reason)) load->depth = depth;
 }
 
+typedef struct Wanted {
+    uint64_t bytes, fitting;
+} Wanted;
+
 static HurrayStatus open_ios(HryLoad *load, HurrayError *error) {
     HurrayLoader *loader = load->loader;
-    uint64_t *wanted;
+    Wanted *wanted;
     if (loader->source_count == 0) return HURRAY_OK;
     load->ios = hry_alloc_array(&load->allocator, loader->source_count, sizeof *load->ios);
     wanted = hry_alloc_array(&load->allocator, loader->source_count, sizeof *wanted);
@@ -63,11 +69,13 @@ static HurrayStatus open_ios(HryLoad *load, HurrayError *error) {
         for (size_t p = 0; p < loader->prepared.count; p++) {
             HryLoaderSource *source;
             const HryEntry *entry = hry_loader_entry(loader, loader->prepared.tensors[p].index, &source);
-            wanted[source - loader->sources] += entry->data_length;
+            wanted[source - loader->sources].bytes += entry->data_length;
+            if (entry->data_offset % MEMORY_ALIGNMENT == 0) wanted[source - loader->sources].fitting += entry->data_length;
         }
         for (; load->io_count < loader->source_count; load->io_count++) {
             const HryModelSource *model = loader->sources[load->io_count].model;
-            hry_io_open(&load->ios[load->io_count], &model->transport, &loader->options, wanted[load->io_count], model->catalogue->byte_size);
+            hry_io_open(&load->ios[load->io_count], &model->transport, &loader->options, wanted[load->io_count].bytes,
+                        wanted[load->io_count].fitting, model->catalogue->byte_size);
         }
     }
     bool made = load->ios && wanted;
