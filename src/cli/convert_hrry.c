@@ -85,7 +85,8 @@ static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
             break;
         }
         code = transfer_buffers(&transfer, i, info.descriptor);
-        if (code == EXIT_DONE && hurray_file_writer_end_tensor(writer) != HURRAY_OK) code = report_error(conversion->out, hurray_file_writer_last_error(writer));
+        if (code == EXIT_DONE && hurray_file_writer_end_tensor(writer) != HURRAY_OK)
+            code = report_error(conversion->out, hurray_file_writer_last_error(writer));
     }
     free(transfer.piece);
     return code;
@@ -101,7 +102,7 @@ int convert_to_hrry(Conversion *conversion) {
     size_t kv_count = 0;
     if (!gather_kv(conversion->model, &kv, &kv_count)) return EXIT_SYSTEM;
     w.flags = (o->sorted ? HURRAY_WRITE_SORTED_INDEX : 0u) | (o->no_checksums ? HURRAY_WRITE_NO_CHECKSUMS : 0u);
-    w.data_buffer_alignment = o->alignment ? o->alignment
+    w.data_buffer_alignment = o->alignment                                             ? o->alignment
                               : conversion->model->source.format == HURRAY_FORMAT_HRRY ? conversion->model->source.data_buffer_alignment
                                                                                        : 0;
     w.label = conversion->out;
@@ -113,7 +114,8 @@ int convert_to_hrry(Conversion *conversion) {
         code = report_error(conversion->out, &error);
     }
     if (code == EXIT_DONE) code = write_tensors(conversion, writer);
-    if (code == EXIT_DONE && hurray_file_writer_finish(writer, kv, kv_count) != HURRAY_OK) code = report_error(conversion->out, hurray_file_writer_last_error(writer));
+    if (code == EXIT_DONE && hurray_file_writer_finish(writer, kv, kv_count) != HURRAY_OK)
+        code = report_error(conversion->out, hurray_file_writer_last_error(writer));
     hurray_file_writer_destroy(&writer);
     free(kv);
     return code;

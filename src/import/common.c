@@ -2,7 +2,8 @@
 
 #include "base/fail.h"
 
-HurrayStatus hry_import_describe(const HryImported *imported, const HurrayAllocator *allocator, HurrayDescriptor **out, HurrayError *error) {
+HurrayStatus hry_import_describe(const HryImported *imported, const HurrayAllocator *allocator, HurrayDescriptor **out,
+                                 HurrayError *error) {
     HurrayBufferHandle buffer = {.byte_size = imported->byte_size,
                                  .alignment = 64,
                                  .device_tag = HURRAY_DEVICE_CPU,
@@ -24,7 +25,8 @@ HurrayStatus hry_import_describe(const HryImported *imported, const HurrayAlloca
     return hry_descriptor_build(&spec, allocator, out, error);
 }
 
-HurrayStatus hry_import_catalogue(uint32_t format, uint64_t size, const HurrayAllocator *allocator, HryCatalogue **out, HurrayError *error) {
+HurrayStatus hry_import_catalogue(uint32_t format, uint64_t size, const HurrayAllocator *allocator, HryCatalogue **out,
+                                  HurrayError *error) {
     HurrayStatus status = hry_catalogue_new(allocator, out, error);
     if (status != HURRAY_OK) return status;
     (*out)->format = format;
@@ -38,7 +40,8 @@ HurrayStatus hry_import_index_names(HryCatalogue *catalogue, const char *where, 
     if (status != HURRAY_ERR_DUPLICATE_NAME) return status;
     uint64_t i = error->tensor_index;
     hry_fail(error, status, "name", HRY_NO_OFFSET,
-             "the same name stands twice in the %s; readers disagree which of the two counts, write the file again with unique names", where);
+             "the same name stands twice in the %s; readers disagree which of the two counts, write the file again with unique names",
+             where);
     if (i < catalogue->entry_count) hry_error_set_tensor(error, catalogue->entries[i].name, catalogue->entries[i].name_len, i);
     return status;
 }
@@ -46,7 +49,8 @@ HurrayStatus hry_import_index_names(HryCatalogue *catalogue, const char *where, 
 HurrayStatus hry_import_check_count(uint64_t count, const HryLimits *limits, HurrayError *error) {
     if (count < limits->max_tensors) return HURRAY_OK;
     return hry_fail(error, HURRAY_ERR_LIMIT, "tensor_count", HRY_NO_OFFSET,
-                    "there are more than %llu tensors, the most that is allowed here (max_tensors)", (unsigned long long)limits->max_tensors);
+                    "there are more than %llu tensors, the most that is allowed here (max_tensors)",
+                    (unsigned long long)limits->max_tensors);
 }
 
 HurrayStatus hry_import_at(HurrayError *error, const void *name, size_t len) {

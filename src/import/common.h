@@ -5,7 +5,8 @@
 #include "core/catalogue.h"
 #include "import/model.h"
 
-/* The one buffer of an imported tensor: CPU, producer-synced, standard, alignment 64. private_layout: id and data of layout 0xF0, or NULL. */
+/* The one buffer of an imported tensor: CPU, producer-synced, standard, alignment 64. private_layout: id and data of layout 0xF0, or NULL.
+ */
 typedef struct HryImported {
     uint8_t element_type, layout_tag;
     uint32_t rank;

@@ -20,8 +20,8 @@ struct HurrayExporter {
     uint64_t at;        /* of its buffer */
     uint8_t *collected; /* its buffer, where elements must be put in order */
     uint8_t *scratch;
-    bool begun;         /* a byte is out */
-    bool closed;        /* the output broke off in the middle */
+    bool begun;  /* a byte is out */
+    bool closed; /* the output broke off in the middle */
     HurrayStatus cause;
 };
 
@@ -101,8 +101,10 @@ static HurrayStatus put_collected(HurrayExporter *x, const HryExportItem *item) 
         uint64_t count = item->elements - first < most ? item->elements - first : most, size = 0;
         status = hry_dense_stretch(&dense, first, count, packed, error);
         if (status != HURRAY_OK) break;
-        if (is_bool) status = put_bools(x, packed, 0, count);
-        else if (hry_dense_bytes(&dense, count, &size)) status = put_all(x, packed, (size_t)size);
+        if (is_bool)
+            status = put_bools(x, packed, 0, count);
+        else if (hry_dense_bytes(&dense, count, &size))
+            status = put_all(x, packed, (size_t)size);
     }
     return status;
 }
@@ -113,7 +115,8 @@ static HurrayStatus begin_item(HurrayExporter *x) {
     if (x->place == x->plan.count || x->collected || !x->plan.items[x->place].gathers) return HURRAY_OK;
     size_t size;
     if (hry_to_size(buffer_size(&x->plan.items[x->place]), &size)) x->collected = hry_alloc_raw(&x->plan.allocator, size);
-    if (!x->collected) return hry_fail_memory(&x->handle.error, "putting a tensor's elements in order", buffer_size(&x->plan.items[x->place]));
+    if (!x->collected)
+        return hry_fail_memory(&x->handle.error, "putting a tensor's elements in order", buffer_size(&x->plan.items[x->place]));
     return HURRAY_OK;
 }
 
@@ -141,12 +144,15 @@ static HurrayStatus append(HurrayExporter *x, const uint8_t *bytes, size_t len) 
         status = begin_item(x);
         if (status != HURRAY_OK) return status;
         if (x->place == x->plan.count)
-            return hry_fail(&x->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "%zu bytes more than the tensors' buffers have", len);
+            return hry_fail(&x->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "%zu bytes more than the tensors' buffers have",
+                            len);
         const HryExportItem *item = &x->plan.items[x->place];
         uint64_t left = buffer_size(item) - x->at;
         size_t piece = len < left ? len : (size_t)left;
-        if (x->collected) memcpy(x->collected + x->at, bytes, piece);
-        else status = put_row_major(x, item, bytes, piece);
+        if (x->collected)
+            memcpy(x->collected + x->at, bytes, piece);
+        else
+            status = put_row_major(x, item, bytes, piece);
         if (status != HURRAY_OK) return status;
         x->at += piece;
         bytes += piece;
@@ -170,8 +176,9 @@ static HurrayStatus finish(HurrayExporter *x) {
     if (status != HURRAY_OK) return status;
     if (x->place < x->plan.count) {
         const HryExportItem *item = &x->plan.items[x->place];
-        hry_fail(&x->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "entry %zu has got %llu of its %llu bytes; append the rest first", item->entry,
-                 (unsigned long long)x->at, (unsigned long long)buffer_size(item));
+        hry_fail(&x->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,
+                 "entry %zu has got %llu of its %llu bytes; append the rest first", item->entry, (unsigned long long)x->at,
+                 (unsigned long long)buffer_size(item));
         x->handle.error.tensor_index = item->entry;
         return HURRAY_ERR_WRONG_STATE;
     }
@@ -208,8 +215,9 @@ HurrayStatus hurray_exporter_destroy(HurrayExporter **exporter) {
     return HURRAY_OK;
 }
 
-static HurrayStatus make(const HurrayTransport *transport, uint32_t format, const HurrayExportEntry *entries, size_t count, const HurrayKvEntry *kv,
-                         size_t kv_count, const HurrayExportOptions *options, HurrayExporter **out, HurrayError *error) {
+static HurrayStatus make(const HurrayTransport *transport, uint32_t format, const HurrayExportEntry *entries, size_t count,
+                         const HurrayKvEntry *kv, size_t kv_count, const HurrayExportOptions *options, HurrayExporter **out,
+                         HurrayError *error) {
     HurrayExportOptions read = HURRAY_EXPORT_OPTIONS_INIT;
     HurrayAllocator allocator;
     HurrayTransport resolved;
@@ -220,8 +228,8 @@ static HurrayStatus make(const HurrayTransport *transport, uint32_t format, cons
     if (read.flags & ~HURRAY_EXPORT_KV_AS_TEXT)
         return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "flags", HRY_NO_OFFSET, "export flags 0x%x are not known", (unsigned)read.flags);
     if (format != HURRAY_FORMAT_SAFETENSORS)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "format", HRY_NO_OFFSET, "format %u is not written; safetensors (%u) is", (unsigned)format,
-                        HURRAY_FORMAT_SAFETENSORS);
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "format", HRY_NO_OFFSET, "format %u is not written; safetensors (%u) is",
+                        (unsigned)format, HURRAY_FORMAT_SAFETENSORS);
     HurrayExporter *x = hry_alloc(&allocator, sizeof *x);
     if (!x) return hry_fail_memory(error, "an exporter", sizeof *x);
     status = hry_export_plan(entries, count, kv, kv_count, (read.flags & HURRAY_EXPORT_KV_AS_TEXT) != 0, &allocator, &x->plan, error);
@@ -249,7 +257,8 @@ HurrayStatus hurray_exporter_new(const HurrayTransport *transport, uint32_t form
     HurrayError own;
     hry_error_clear(&own);
     if (!transport || !out || (!entries && count) || (!kv && kv_count)) {
-        hry_fail(&own, HURRAY_ERR_NULL_POINTER, NULL, HRY_NO_OFFSET, "hurray_exporter_new needs a transport, a result, and as many entries and metadata as it is told");
+        hry_fail(&own, HURRAY_ERR_NULL_POINTER, NULL, HRY_NO_OFFSET,
+                 "hurray_exporter_new needs a transport, a result, and as many entries and metadata as it is told");
         return hry_error_export(error, &own);
     }
     HurrayStatus status = make(transport, format, entries, count, kv, kv_count, options, out, &own);

@@ -21,8 +21,9 @@ static HurrayStatus refuse(const HryExportItem *item, const char *field, HurrayE
 static bool is_fnuz(const HurrayDescriptor *d, const HryStType *type) {
     const HurrayExtensionType *x = &d->extension_type;
     HurrayExtensionType own = hry_st_extension(type);
-    return d->has_extension_type && x->bit_width == own.bit_width && x->is_float == 1 && x->sign_bits == 1 && x->exponent_bits == own.exponent_bits &&
-           x->mantissa_bits == own.mantissa_bits && x->exponent_bias == own.exponent_bias && x->has_nan == 1 && x->has_inf == 0;
+    return d->has_extension_type && x->bit_width == own.bit_width && x->is_float == 1 && x->sign_bits == 1 &&
+           x->exponent_bits == own.exponent_bits && x->mantissa_bits == own.mantissa_bits && x->exponent_bias == own.exponent_bias &&
+           x->has_nan == 1 && x->has_inf == 0;
 }
 
 static bool find_type(HryExportItem *item) {
@@ -64,7 +65,8 @@ static HurrayStatus check_item(HryExportItem *item, HurrayError *error) {
     }
     if (d->has_quantization) return refuse(item, "quantization", error, "it is quantized; ask for its dense view");
     if (d->has_shard) return refuse(item, "shard", error, "it is a shard of a larger tensor");
-    if (d->has_composite_member) return refuse(item, "composite_member", error, "it is a member of a composite; ask for the composite's dense view");
+    if (d->has_composite_member)
+        return refuse(item, "composite_member", error, "it is a member of a composite; ask for the composite's dense view");
     if (hry_descriptor_is_dynamic(d)) return refuse(item, "shape", error, "a dimension is dynamic");
     if (!find_type(item)) return refuse(item, "element_type", error, "no dtype says its element type");
     if (item->type->bits % 8) per = item->type->bits == 4 ? 2 : 4;
@@ -101,7 +103,8 @@ static void item_name(const void *ctx, uint64_t i, const uint8_t **name, size_t 
 static HurrayStatus check_names(const HryExportPlan *plan, HurrayError *error) {
     HryNames names;
     HurrayStatus status = HURRAY_OK;
-    if (!hry_names_init(&names, &plan->allocator, plan->count, item_name, plan)) return hry_fail_memory(error, "the lookup of names", plan->count);
+    if (!hry_names_init(&names, &plan->allocator, plan->count, item_name, plan))
+        return hry_fail_memory(error, "the lookup of names", plan->count);
     for (size_t i = 0; i < plan->count && status == HURRAY_OK; i++) {
         HryNamesAdd added = hry_names_add(&names, i, NULL);
         if (added == HRY_NAMES_NO_MEMORY) status = hry_fail_memory(error, "the lookup of names", plan->count);
@@ -142,8 +145,8 @@ static HurrayStatus plan_items(HryExportPlan *plan, const HurrayExportEntry *ent
 }
 
 /* The entries that go into the file, by key. NULL with *count 0: none. */
-static HurrayStatus sort_kv(const HurrayKvEntry *kv, size_t kv_count, bool as_text, const HurrayAllocator *allocator, const HurrayKvEntry ***out,
-                            size_t *count, HurrayError *error) {
+static HurrayStatus sort_kv(const HurrayKvEntry *kv, size_t kv_count, bool as_text, const HurrayAllocator *allocator,
+                            const HurrayKvEntry ***out, size_t *count, HurrayError *error) {
     *out = NULL;
     *count = 0;
     if (kv_count == 0) return HURRAY_OK;
@@ -158,14 +161,17 @@ static HurrayStatus sort_kv(const HurrayKvEntry *kv, size_t kv_count, bool as_te
         if (entry->key_len == sizeof HRY_SUMS_KEY - 1 && memcmp(entry->key, HRY_SUMS_KEY, entry->key_len) == 0) continue;
         if (value->kind != HURRAY_KV_STRING && !as_text)
             return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "metadata", HRY_NO_OFFSET,
-                            "the metadata key `%s` holds no string, and safetensors holds nothing else; ask for it to be written as text", key);
+                            "the metadata key `%s` holds no string, and safetensors holds nothing else; ask for it to be written as text",
+                            key);
         bool nested = value->kind == HURRAY_KV_ARRAY && value->element == HURRAY_KV_ARRAY;
         if (value->kind < HURRAY_KV_STRING || value->kind > HURRAY_KV_ARRAY || nested)
-            return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "metadata", HRY_NO_OFFSET, "the metadata key `%s` holds %s, which is not written", key,
+            return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "metadata", HRY_NO_OFFSET,
+                            "the metadata key `%s` holds %s, which is not written", key,
                             nested ? "an array of arrays" : "a value of an unknown kind");
         bool is_text = value->kind == HURRAY_KV_STRING;
         if (!hry_utf8_valid(entry->key, entry->key_len, NULL) || (is_text && !hry_utf8_valid(value->data, value->data_len, NULL)))
-            return hry_fail(error, HURRAY_ERR_INVALID_KV, "metadata", HRY_NO_OFFSET, "the metadata key `%s` or its value is not UTF-8", key);
+            return hry_fail(error, HURRAY_ERR_INVALID_KV, "metadata", HRY_NO_OFFSET, "the metadata key `%s` or its value is not UTF-8",
+                            key);
         sorted[(*count)++] = entry;
     }
     if (*count) qsort(sorted, *count, sizeof *sorted, compare_keys);
@@ -209,8 +215,8 @@ static HurrayStatus plan_header(HryExportPlan *plan, const HurrayKvEntry *const 
     HryEmit emit = hry_emit(NULL, 0);
     emit_header(plan, kv, kv_count, &emit);
     if (emit.overflow || emit.len > HRY_JSON_MAX_BYTES)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "header", HRY_NO_OFFSET, "the header would have %zu bytes; safetensors allows %llu", emit.len,
-                        (unsigned long long)HRY_JSON_MAX_BYTES);
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "header", HRY_NO_OFFSET, "the header would have %zu bytes; safetensors allows %llu",
+                        emit.len, (unsigned long long)HRY_JSON_MAX_BYTES);
     plan->header = hry_alloc_raw(&plan->allocator, emit.len + 8);
     if (!plan->header) return hry_fail_memory(error, "the header", emit.len + 8);
     plan->header_size = emit.len + 8;

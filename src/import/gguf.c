@@ -47,9 +47,11 @@ static HurrayStatus read_fixed(Gguf *g) {
     if (status == HURRAY_OK) status = hry_gguf_u32(r, &version, "version");
     if (status != HURRAY_OK) return status;
     if ((version & 0xFFFF) == 0)
-        return hry_fail(r->error, HURRAY_ERR_UNSUPPORTED, "version", 4, "the file is big-endian (its version is stored in the other endianness); only little-endian GGUF is read");
+        return hry_fail(r->error, HURRAY_ERR_UNSUPPORTED, "version", 4,
+                        "the file is big-endian (its version is stored in the other endianness); only little-endian GGUF is read");
     if (version != 2 && version != 3)
-        return hry_fail(r->error, HURRAY_ERR_VERSION_MISMATCH, "version", 4, "GGUF version %u; versions 2 and 3 are read", (unsigned)version);
+        return hry_fail(r->error, HURRAY_ERR_VERSION_MISMATCH, "version", 4, "GGUF version %u; versions 2 and 3 are read",
+                        (unsigned)version);
     status = hry_gguf_u64(r, &g->tensor_count, "tensor_count");
     if (status == HURRAY_OK) status = hry_gguf_u64(r, &g->kv_count, "kv_count");
     if (status != HURRAY_OK) return status;
@@ -70,16 +72,16 @@ static HurrayStatus note_known_key(Gguf *g, const HurrayKvEntry *entry, uint32_t
     if (is_key(entry, "general.alignment")) {
         uint64_t alignment = value->kind == HURRAY_KV_UINT64 ? value->u64 : 0;
         if (kind != 4)
-            return hry_fail(g->reader.error, HURRAY_ERR_INVALID_KV, "general.alignment", g->reader.position, "general.alignment has metadata kind %u, expected 4 (u32)",
-                            (unsigned)kind);
+            return hry_fail(g->reader.error, HURRAY_ERR_INVALID_KV, "general.alignment", g->reader.position,
+                            "general.alignment has metadata kind %u, expected 4 (u32)", (unsigned)kind);
         if (!hry_is_pow2(alignment) || alignment < 8)
             return hry_fail(g->reader.error, HURRAY_ERR_INVALID_KV, "general.alignment", g->reader.position,
                             "general.alignment is %llu, expected a power of two of at least 8", (unsigned long long)alignment);
         g->alignment = alignment;
         return HURRAY_OK;
     }
-    uint64_t *known = is_key(entry, "split.no") ? &g->split.no
-                      : is_key(entry, "split.count") ? &g->split.count
+    uint64_t *known = is_key(entry, "split.no")              ? &g->split.no
+                      : is_key(entry, "split.count")         ? &g->split.count
                       : is_key(entry, "split.tensors.count") ? &g->split.tensors
                                                              : NULL;
     if (!known) return HURRAY_OK;
@@ -102,7 +104,8 @@ static HurrayStatus read_kv(Gguf *g) {
     HurrayStatus status = hry_gguf_string(r, &key, &entry.key_len, "key");
     if (status != HURRAY_OK) return status;
     if (entry.key_len == 0) return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "key", at, "a metadata key is empty");
-    if (!hry_utf8_valid(key, entry.key_len, NULL)) return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "key", at, "a metadata key is not UTF-8");
+    if (!hry_utf8_valid(key, entry.key_len, NULL))
+        return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "key", at, "a metadata key is not UTF-8");
     entry.key = key;
     status = hry_gguf_u32(r, &kind, "kind");
     if (status == HURRAY_OK) status = hry_gguf_value(r, kind, &entry.value);
@@ -118,15 +121,17 @@ static HurrayStatus read_kv(Gguf *g) {
     case HRY_NAMES_DUPLICATE: break;
     }
     char quoted[64];
-    return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "key", at, "the metadata key `%s` stands twice", hry_escape(quoted, sizeof quoted, key, entry.key_len));
+    return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "key", at, "the metadata key `%s` stands twice",
+                    hry_escape(quoted, sizeof quoted, key, entry.key_len));
 }
 
 static HurrayStatus fail_type(uint32_t number, uint64_t at, HurrayError *error) {
     static const uint8_t removed[] = {4, 5, 31, 32, 33, 36, 37, 38};
     bool gone = false;
     for (size_t i = 0; i < sizeof removed; i++) gone = gone || removed[i] == number;
-    return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "type", at, "type %u %s; its size is not known, so neither is where the tensors behind it lie",
-                    (unsigned)number, gone ? "was removed from GGML" : "is unknown");
+    return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "type", at,
+                    "type %u %s; its size is not known, so neither is where the tensors behind it lie", (unsigned)number,
+                    gone ? "was removed from GGML" : "is unknown");
 }
 
 typedef struct Info {
@@ -145,13 +150,13 @@ static HurrayStatus read_info(HryGgufReader *r, Info *info) {
         return hry_fail(r->error, HURRAY_ERR_INVALID_NAME, "name", info->at, "a tensor's name is not UTF-8");
     status = hry_gguf_u32(r, &info->rank, "n_dims");
     if (status == HURRAY_OK && info->rank > MAX_DIMS)
-        status = hry_fail(r->error, HURRAY_ERR_INVALID_CONTAINER, "n_dims", r->position - 4, "the tensor has %u dimensions; GGUF has at most %u", (unsigned)info->rank,
-                          MAX_DIMS);
+        status = hry_fail(r->error, HURRAY_ERR_INVALID_CONTAINER, "n_dims", r->position - 4,
+                          "the tensor has %u dimensions; GGUF has at most %u", (unsigned)info->rank, MAX_DIMS);
     for (uint32_t k = 0; k < info->rank && status == HURRAY_OK; k++) {
         status = hry_gguf_u64(r, &info->dims[k], "dimension");
         if (status == HURRAY_OK && info->dims[k] >> 63)
-            status = hry_fail(r->error, HURRAY_ERR_INVALID_CONTAINER, "dimension", r->position - 8, "dimension %u is %llu; dimensions are below 2^63", (unsigned)k,
-                              (unsigned long long)info->dims[k]);
+            status = hry_fail(r->error, HURRAY_ERR_INVALID_CONTAINER, "dimension", r->position - 8,
+                              "dimension %u is %llu; dimensions are below 2^63", (unsigned)k, (unsigned long long)info->dims[k]);
     }
     if (status == HURRAY_OK) status = hry_gguf_u32(r, &info->type, "type");
     if (status == HURRAY_OK) status = hry_gguf_u64(r, &info->offset, "offset");
@@ -172,8 +177,9 @@ static HurrayStatus describe(const Info *info, HryImported *out, uint8_t block[H
     if (!out->element_type) {
         if (!type) return fail_type(info->type, info->at, error);
         if (row % type->block_elements)
-            return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "dimension", info->at, "a row has %llu elements, no multiple of the %u in a block of %s",
-                            (unsigned long long)row, (unsigned)type->block_elements, type->name);
+            return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "dimension", info->at,
+                            "a row has %llu elements, no multiple of the %u in a block of %s", (unsigned long long)row,
+                            (unsigned)type->block_elements, type->name);
         fits = fits && hry_mul_u64(elements / type->block_elements, type->block_bytes, &out->byte_size);
         hry_store_u32(block, type->number);
         hry_store_u32(block + 4, type->block_elements);
@@ -193,10 +199,12 @@ static HurrayStatus check_offset(Gguf *g, const Info *info, uint64_t bytes) {
     HurrayError *error = g->reader.error;
     uint64_t end;
     if (info->offset != g->next)
-        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "offset", info->at, "offset %llu, expected %llu, the padded end of the tensor before it",
-                        (unsigned long long)info->offset, (unsigned long long)g->next);
+        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "offset", info->at,
+                        "offset %llu, expected %llu, the padded end of the tensor before it", (unsigned long long)info->offset,
+                        (unsigned long long)g->next);
     if (!hry_add_u64(g->next, bytes, &end) || !hry_align_up(end, g->alignment, &g->next))
-        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "offset", info->at, "the tensor's %llu bytes and their padding do not fit 64 bits", (unsigned long long)bytes);
+        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "offset", info->at,
+                        "the tensor's %llu bytes and their padding do not fit 64 bits", (unsigned long long)bytes);
     return HURRAY_OK;
 }
 
@@ -231,8 +239,8 @@ static HurrayStatus check_joined(const Gguf *g, uint64_t at) {
     if (!hry_range_inside(at, sizeof magic, g->reader.size)) return HURRAY_OK;
     HurrayStatus status = hry_transport_read_exactly(g->reader.transport, at, magic, sizeof magic, g->reader.error);
     if (status != HURRAY_OK || memcmp(magic, "GGUF", 4) != 0) return status;
-    return hry_fail(g->reader.error, HURRAY_ERR_INVALID_CONTAINER, NULL, at, "another GGUF file begins at offset %llu: two files joined; parts of a split set stay apart",
-                    (unsigned long long)at);
+    return hry_fail(g->reader.error, HURRAY_ERR_INVALID_CONTAINER, NULL, at,
+                    "another GGUF file begins at offset %llu: two files joined; parts of a split set stay apart", (unsigned long long)at);
 }
 
 /* The offsets become places in the file. */
@@ -241,14 +249,17 @@ static HurrayStatus place_tensors(Gguf *g) {
     HurrayError *error = g->reader.error;
     uint64_t size = g->reader.size, start = g->reader.position, end = start, padded;
     if (catalogue->entry_count && (!hry_align_up(start, g->alignment, &start) || start > size))
-        return hry_fail(error, HURRAY_ERR_TRUNCATED, "general.alignment", size, "the data would begin at the next multiple of %llu, behind the end of the file (%llu bytes)",
+        return hry_fail(error, HURRAY_ERR_TRUNCATED, "general.alignment", size,
+                        "the data would begin at the next multiple of %llu, behind the end of the file (%llu bytes)",
                         (unsigned long long)g->alignment, (unsigned long long)size);
     for (size_t i = 0; i < catalogue->entry_count; i++) {
         HryEntry *entry = &catalogue->entries[i];
-        bool fits = hry_add_u64(start, entry->data_offset, &entry->data_offset) && hry_add_u64(entry->data_offset, entry->data_length, &end);
+        bool fits =
+            hry_add_u64(start, entry->data_offset, &entry->data_offset) && hry_add_u64(entry->data_offset, entry->data_length, &end);
         if (fits && end <= size) continue;
-        hry_fail(error, HURRAY_ERR_TRUNCATED, "offset", size, "%s%llu bytes of the tensor's data are missing at the end of the file; incomplete download?",
-                 fits ? "" : "more than ", (unsigned long long)(fits ? end - size : UINT64_MAX - size));
+        hry_fail(error, HURRAY_ERR_TRUNCATED, "offset", size,
+                 "%s%llu bytes of the tensor's data are missing at the end of the file; incomplete download?", fits ? "" : "more than ",
+                 (unsigned long long)(fits ? end - size : UINT64_MAX - size));
         hry_error_set_tensor(error, entry->name, entry->name_len, i);
         return error->code;
     }
@@ -265,7 +276,8 @@ static HurrayStatus fill(Gguf *g) {
     HryGgufReader *r = &g->reader;
     HurrayStatus status = read_fixed(g);
     if (status != HURRAY_OK) return status;
-    if (!hry_names_init(&g->keys, &r->catalogue->allocator, 0, key_at, r->catalogue)) return hry_fail_memory(r->error, "the metadata keys", 0);
+    if (!hry_names_init(&g->keys, &r->catalogue->allocator, 0, key_at, r->catalogue))
+        return hry_fail_memory(r->error, "the metadata keys", 0);
     r->budget = g->limits->max_kv_bytes;
     for (uint64_t i = 0; i < g->kv_count && status == HURRAY_OK; i++) status = read_kv(g);
     r->budget = g->limits->max_index_bytes;
@@ -279,8 +291,8 @@ HurrayStatus hry_gguf_open(const HurrayTransport *transport, uint64_t size, cons
     Gguf g;
     memset(&g, 0, sizeof g);
     if (size < FIXED_HEADER)
-        return hry_fail(error, HURRAY_ERR_TRUNCATED, "header", size, "the file has %llu bytes, a GGUF header needs %u; incomplete download?", (unsigned long long)size,
-                        FIXED_HEADER);
+        return hry_fail(error, HURRAY_ERR_TRUNCATED, "header", size,
+                        "the file has %llu bytes, a GGUF header needs %u; incomplete download?", (unsigned long long)size, FIXED_HEADER);
     g.limits = limits;
     g.alignment = 32;
     g.split.no = g.split.count = g.split.tensors = HURRAY_NONE;

@@ -19,15 +19,25 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[KIND_COUNT] = {
-    {1, HURRAY_KV_UINT64, 8},  {1, HURRAY_KV_INT64, 8},   {2, HURRAY_KV_UINT64, 8}, {2, HURRAY_KV_INT64, 8},
-    {4, HURRAY_KV_UINT64, 8},  {4, HURRAY_KV_INT64, 8},   {4, HURRAY_KV_FLOAT64, 8}, {1, HURRAY_KV_BOOL, 1},
-    {8, HURRAY_KV_STRING, sizeof(HurrayIoSlice)}, {12, HURRAY_KV_ARRAY, sizeof(HurrayKvValue)},
-    {8, HURRAY_KV_UINT64, 8},  {8, HURRAY_KV_INT64, 8},   {8, HURRAY_KV_FLOAT64, 8},
+    {1, HURRAY_KV_UINT64, 8},
+    {1, HURRAY_KV_INT64, 8},
+    {2, HURRAY_KV_UINT64, 8},
+    {2, HURRAY_KV_INT64, 8},
+    {4, HURRAY_KV_UINT64, 8},
+    {4, HURRAY_KV_INT64, 8},
+    {4, HURRAY_KV_FLOAT64, 8},
+    {1, HURRAY_KV_BOOL, 1},
+    {8, HURRAY_KV_STRING, sizeof(HurrayIoSlice)},
+    {12, HURRAY_KV_ARRAY, sizeof(HurrayKvValue)},
+    {8, HURRAY_KV_UINT64, 8},
+    {8, HURRAY_KV_INT64, 8},
+    {8, HURRAY_KV_FLOAT64, 8},
 };
 
 static HurrayStatus fail_end(HryGgufReader *r, uint64_t need, const char *what) {
-    return hry_fail(r->error, HURRAY_ERR_TRUNCATED, what, r->position, "%s needs %llu bytes at offset %llu, but the file has %llu left; damaged or incomplete",
-                    what, (unsigned long long)need, (unsigned long long)r->position, (unsigned long long)hry_gguf_rest(r));
+    return hry_fail(r->error, HURRAY_ERR_TRUNCATED, what, r->position,
+                    "%s needs %llu bytes at offset %llu, but the file has %llu left; damaged or incomplete", what, (unsigned long long)need,
+                    (unsigned long long)r->position, (unsigned long long)hry_gguf_rest(r));
 }
 
 HurrayStatus hry_gguf_bytes(HryGgufReader *reader, void *dst, size_t len, const char *what) {
@@ -38,8 +48,8 @@ HurrayStatus hry_gguf_bytes(HryGgufReader *reader, void *dst, size_t len, const 
             uint64_t rest = hry_gguf_rest(reader);
             bool straight = len >= HRY_GGUF_BUFFER;
             size_t piece = rest < HRY_GGUF_BUFFER ? (size_t)rest : HRY_GGUF_BUFFER;
-            HurrayStatus status = hry_transport_read_exactly(reader->transport, reader->position, straight ? to : reader->buffer, straight ? len : piece,
-                                                             reader->error);
+            HurrayStatus status = hry_transport_read_exactly(reader->transport, reader->position, straight ? to : reader->buffer,
+                                                             straight ? len : piece, reader->error);
             if (status != HURRAY_OK) return status;
             if (straight) {
                 reader->position += len;
@@ -76,7 +86,8 @@ HurrayStatus hry_gguf_u64(HryGgufReader *reader, uint64_t *out, const char *what
 static void *take(HryGgufReader *r, uint64_t count, size_t size, const char *what) {
     uint64_t bytes;
     if (!hry_mul_u64(count, size, &bytes) || bytes > r->budget) {
-        hry_fail(r->error, HURRAY_ERR_LIMIT, what, r->position, "the metadata or names would take more memory than is allowed here (max_kv_bytes, max_index_bytes)");
+        hry_fail(r->error, HURRAY_ERR_LIMIT, what, r->position,
+                 "the metadata or names would take more memory than is allowed here (max_kv_bytes, max_index_bytes)");
         return NULL;
     }
     r->budget -= bytes;
@@ -99,7 +110,8 @@ HurrayStatus hry_gguf_string(HryGgufReader *reader, const uint8_t **out, size_t 
 
 static HurrayStatus check_kind(HryGgufReader *r, uint32_t kind) {
     if (kind < KIND_COUNT) return HURRAY_OK;
-    return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "kind", r->position - 4, "metadata kind %u is unknown; GGUF has 0 to 12", (unsigned)kind);
+    return hry_fail(r->error, HURRAY_ERR_INVALID_KV, "kind", r->position - 4, "metadata kind %u is unknown; GGUF has 0 to 12",
+                    (unsigned)kind);
 }
 
 static HurrayStatus read_number(HryGgufReader *r, uint32_t kind, HurrayKvValue *out) {
@@ -128,8 +140,10 @@ static HurrayStatus read_numbers(HryGgufReader *r, uint32_t kind, uint64_t count
         HurrayKvValue value = {0};
         HurrayStatus status = read_number(r, kind, &value);
         if (status != HURRAY_OK) return status;
-        if (kinds[kind].kv == HURRAY_KV_BOOL) to[i] = (uint8_t)value.boolean;
-        else memcpy(to + i * 8, &value.u64, 8);
+        if (kinds[kind].kv == HURRAY_KV_BOOL)
+            to[i] = (uint8_t)value.boolean;
+        else
+            memcpy(to + i * 8, &value.u64, 8);
     }
     return HURRAY_OK;
 }
@@ -156,8 +170,9 @@ static HurrayStatus open_array(HryGgufReader *r, HurrayKvValue *out) {
     if (status == HURRAY_OK) status = hry_gguf_u64(r, &count, "array");
     if (status != HURRAY_OK) return status;
     if (count > hry_gguf_rest(r) / kinds[kind].bytes)
-        return hry_fail(r->error, HURRAY_ERR_TRUNCATED, "array", r->position, "an array of %llu elements does not fit the %llu bytes that are left",
-                        (unsigned long long)count, (unsigned long long)hry_gguf_rest(r));
+        return hry_fail(r->error, HURRAY_ERR_TRUNCATED, "array", r->position,
+                        "an array of %llu elements does not fit the %llu bytes that are left", (unsigned long long)count,
+                        (unsigned long long)hry_gguf_rest(r));
     out->kind = HURRAY_KV_ARRAY;
     out->element = kinds[kind].kv;
     out->data_len = (size_t)count;
@@ -181,7 +196,8 @@ static HurrayStatus read_array(HryGgufReader *r, HurrayKvValue *out) {
         if (status != HURRAY_OK) return status;
         if (target->element == HURRAY_KV_ARRAY && target->data_len) {
             if (depth + 1 == MAX_NESTING)
-                return hry_fail(r->error, HURRAY_ERR_TOO_DEEP, "array", r->position, "arrays are nested deeper than %u levels", MAX_NESTING);
+                return hry_fail(r->error, HURRAY_ERR_TOO_DEEP, "array", r->position, "arrays are nested deeper than %u levels",
+                                MAX_NESTING);
             HurrayKvValue *items = (HurrayKvValue *)(uintptr_t)target->data;
             stack[depth].next = items;
             stack[depth].end = items + target->data_len;

@@ -97,10 +97,14 @@ static const yajl_callbacks callbacks = {
 
 /* "`}`", "a NUL byte", "byte 0x01", "the end": what stands at a place. */
 static const char *found_at(const uint8_t *text, size_t len, size_t at, char out[32]) {
-    if (at >= len) snprintf(out, 32, "the end");
-    else if (text[at] == 0) snprintf(out, 32, "a NUL byte");
-    else if (text[at] > 0x20 && text[at] < 0x7F) snprintf(out, 32, "`%c`", text[at]);
-    else snprintf(out, 32, "byte 0x%02x", (unsigned)text[at]);
+    if (at >= len)
+        snprintf(out, 32, "the end");
+    else if (text[at] == 0)
+        snprintf(out, 32, "a NUL byte");
+    else if (text[at] > 0x20 && text[at] < 0x7F)
+        snprintf(out, 32, "`%c`", text[at]);
+    else
+        snprintf(out, 32, "byte 0x%02x", (unsigned)text[at]);
     return out;
 }
 
@@ -214,7 +218,6 @@ bool hry_json_u64(const HryJsonEvent *event, uint64_t *out) {
 }
 
 const char *hry_json_kind_name(HryJsonKind kind) {
-    static const char *const names[] = {"null",      "true or false", "a number",        "a string", "a key",
-                                        "an object", "`}`",           "an array", "`]`"};
+    static const char *const names[] = {"null", "true or false", "a number", "a string", "a key", "an object", "`}`", "an array", "`]`"};
     return names[kind];
 }

@@ -18,7 +18,8 @@ size_t hry_path_folder(const char *path) {
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-char *hry_path_join(const HurrayAllocator *allocator, const char *folder, size_t folder_len, const void *name, size_t name_len, size_t *size) {
+char *hry_path_join(const HurrayAllocator *allocator, const char *folder, size_t folder_len, const void *name, size_t name_len,
+                    size_t *size) {
     bool slash = folder_len && folder[folder_len - 1] != '/';
     *size = folder_len + slash + name_len + 1;
     char *path = hry_alloc(allocator, *size);
@@ -141,14 +142,18 @@ static HurrayStatus add_single(HryModel *model, const char *path, const void *la
     return status;
 }
 
-static HurrayStatus add_path(HryModel *model, const char *path, const void *label, size_t label_len, const HryLimits *limits, HurrayError *error) {
+static HurrayStatus add_path(HryModel *model, const char *path, const void *label, size_t label_len, const HryLimits *limits,
+                             HurrayError *error) {
     HryOpened opened;
     HurrayStatus status = hry_model_open_file(path, &model->allocator, &opened, error);
     if (status != HURRAY_OK) return status;
     bool taken = opened.format != HRY_FORMAT_INDEX;
-    if (opened.format == HRY_FORMAT_INDEX) status = hry_model_add_index(model, path, &opened, limits, error);
-    else if (opened.format == HURRAY_FORMAT_GGUF) status = hry_model_add_gguf(model, path, label, label_len, &opened, limits, error);
-    else status = add_single(model, path, label, label_len, &opened, limits, error);
+    if (opened.format == HRY_FORMAT_INDEX)
+        status = hry_model_add_index(model, path, &opened, limits, error);
+    else if (opened.format == HURRAY_FORMAT_GGUF)
+        status = hry_model_add_gguf(model, path, label, label_len, &opened, limits, error);
+    else
+        status = add_single(model, path, label, label_len, &opened, limits, error);
     if (status != HURRAY_OK || !taken) hry_transport_release(&opened.transport);
     return status;
 }
@@ -168,7 +173,8 @@ static HurrayStatus add_transport(HryModel *model, const HurraySource *source, c
         status = hry_sniff(&opened.transport, opened.size, ending, &model->allocator, &opened.format, error);
     }
     if (status == HURRAY_OK && opened.format == HRY_FORMAT_INDEX)
-        status = hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET, "a safetensors index names other files, which a transport cannot open; open it by its path");
+        status = hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
+                          "a safetensors index names other files, which a transport cannot open; open it by its path");
     if (status != HURRAY_OK) {
         hry_error_set_source(error, label, label_len, (uint32_t)model->source_count);
         return status;
@@ -196,7 +202,8 @@ static void look_at(Folder *folder, const char *name) {
     size_t used = strlen(folder->seen);
     char quoted[96];
     if (used + sizeof quoted + 4 < sizeof folder->seen)
-        snprintf(folder->seen + used, sizeof folder->seen - used, "%s%s", used ? ", " : "", hry_escape(quoted, sizeof quoted, name, strlen(name)));
+        snprintf(folder->seen + used, sizeof folder->seen - used, "%s%s", used ? ", " : "",
+                 hry_escape(quoted, sizeof quoted, name, strlen(name)));
     folder->count++;
     if (strcmp(name, "model.safetensors.index.json") == 0) folder->standard_index = true;
     if (strcmp(name, "model.safetensors") == 0) folder->standard_tensors = true;
@@ -228,7 +235,8 @@ static HurrayStatus add_folder(HryModel *model, const char *path, const HryLimit
     const char *chosen = choose(&folder);
     if (!chosen) {
         hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
-                 "the folder has %s safetensors file and no index that says which belong together; open one by its name; it holds %zu entries: %s",
+                 "the folder has %s safetensors file and no index that says which belong together; open one by its name; it holds %zu "
+                 "entries: %s",
                  folder.tensors_count || folder.index_count ? "more than one" : "no", folder.count, folder.seen);
         hry_error_set_source(error, path, strlen(path), UINT32_MAX);
         return error->code;
@@ -241,7 +249,8 @@ static HurrayStatus add_folder(HryModel *model, const char *path, const HryLimit
     return status;
 }
 
-static HurrayStatus add_any_path(HryModel *model, const char *path, const void *label, size_t label_len, const HryLimits *limits, HurrayError *error) {
+static HurrayStatus add_any_path(HryModel *model, const char *path, const void *label, size_t label_len, const HryLimits *limits,
+                                 HurrayError *error) {
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return add_folder(model, path, limits, error);
     return add_path(model, path, label_len ? label : path, label_len ? label_len : strlen(path), limits, error);
@@ -274,11 +283,14 @@ HurrayStatus hry_model_open_sources(const HurraySource *sources, size_t count, c
         if (source->reserved[0] || source->reserved[1])
             status = hry_fail(error, HURRAY_ERR_UNSUPPORTED, "reserved", HRY_NO_OFFSET, "HurraySource.reserved must be zero");
         else if (!source->path == !source->transport)
-            status = hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "sources", HRY_NO_OFFSET, "source %zu needs either a path or a transport", i);
+            status =
+                hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "sources", HRY_NO_OFFSET, "source %zu needs either a path or a transport", i);
         else if (source->label_len && !source->label)
             status = hry_fail(error, HURRAY_ERR_NULL_POINTER, "label", HRY_NO_OFFSET, "source %zu has a label length without a label", i);
-        else if (source->path) status = add_any_path(&model, source->path, source->label, source->label_len, limits, error);
-        else status = add_transport(&model, source, limits, error);
+        else if (source->path)
+            status = add_any_path(&model, source->path, source->label, source->label_len, limits, error);
+        else
+            status = add_transport(&model, source, limits, error);
     }
     if (status != HURRAY_OK) {
         drop(&model, false);

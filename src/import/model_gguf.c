@@ -1,3 +1,5 @@
+#include "import/model_build.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -5,7 +7,6 @@
 
 #include "driver/transport_call.h"
 #include "import/gguf.h"
-#include "import/model_build.h"
 
 #define SUFFIX 20u /* -00001-of-00002.gguf */
 
@@ -24,8 +25,10 @@ static bool parse_name(const char *path, uint64_t *number, uint64_t *count) {
     return true;
 }
 
-static HurrayStatus fail_set(HurrayError *error, const void *label, size_t label_len, const char *key, const char *what, uint64_t found, uint64_t expected) {
-    hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, key, HRY_NO_OFFSET, "%s: %s is %lld, expected %lld", what, key, (long long)found, (long long)expected);
+static HurrayStatus fail_set(HurrayError *error, const void *label, size_t label_len, const char *key, const char *what, uint64_t found,
+                             uint64_t expected) {
+    hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, key, HRY_NO_OFFSET, "%s: %s is %lld, expected %lld", what, key, (long long)found,
+             (long long)expected);
     hry_error_set_source(error, label, label_len, UINT32_MAX);
     return error->code;
 }
@@ -36,16 +39,19 @@ static HurrayStatus check_first(const char *path, const void *label, size_t labe
     bool named = path && parse_name(path, &number, &count);
     if (split->no != HURRAY_NONE && split->no > 0) {
         if (named)
-            snprintf(first, sizeof first, "%.*s-00001%s", (int)(strlen(path + hry_path_folder(path)) - SUFFIX), path + hry_path_folder(path),
-                     path + strlen(path) - 14);
+            snprintf(first, sizeof first, "%.*s-00001%s", (int)(strlen(path + hry_path_folder(path)) - SUFFIX),
+                     path + hry_path_folder(path), path + strlen(path) - 14);
         hry_fail(error, HURRAY_ERR_UNSUPPORTED, "split.no", HRY_NO_OFFSET, "this is part %llu of %llu of a split set; open part 1%s%s",
-                 (unsigned long long)(split->no < UINT64_MAX ? split->no + 1 : split->no), (unsigned long long)split->count, named ? ", " : "", named ? first : "");
+                 (unsigned long long)(split->no < UINT64_MAX ? split->no + 1 : split->no), (unsigned long long)split->count,
+                 named ? ", " : "", named ? first : "");
     } else if (!path) {
-        hry_fail(error, HURRAY_ERR_UNSUPPORTED, "split.count", HRY_NO_OFFSET, "this is one of %llu parts of a split set, which is found by file names; open part 1 by its path",
+        hry_fail(error, HURRAY_ERR_UNSUPPORTED, "split.count", HRY_NO_OFFSET,
+                 "this is one of %llu parts of a split set, which is found by file names; open part 1 by its path",
                  (unsigned long long)split->count);
     } else if (!named || number != 1 || count != split->count) {
         hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "split.count", HRY_NO_OFFSET,
-                 "this is part 1 of %llu of a split set, but its name does not end in -00001-of-%05llu.gguf, by which the others are found; give the files their names back",
+                 "this is part 1 of %llu of a split set, but its name does not end in -00001-of-%05llu.gguf, by which the others are "
+                 "found; give the files their names back",
                  (unsigned long long)split->count, (unsigned long long)split->count);
     } else {
         return HURRAY_OK;
@@ -65,15 +71,18 @@ static void drop_split_keys(HryCatalogue *catalogue) {
 }
 
 /* Part `number` (from 2), by its path. */
-static HurrayStatus add_part(HryModel *model, const char *path, uint64_t number, uint64_t count, const HryLimits *limits, HurrayError *error) {
+static HurrayStatus add_part(HryModel *model, const char *path, uint64_t number, uint64_t count, const HryLimits *limits,
+                             HurrayError *error) {
     HryOpened opened;
     HryCatalogue *catalogue = NULL;
     HryGgufSplit split;
     struct stat info;
     if (stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         char quoted[200];
-        hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "split.count", HRY_NO_OFFSET, "part %s is missing; a set of %llu parts needs all of them in one folder",
-                 hry_escape(quoted, sizeof quoted, path + hry_path_folder(path), strlen(path + hry_path_folder(path))), (unsigned long long)count);
+        hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "split.count", HRY_NO_OFFSET,
+                 "part %s is missing; a set of %llu parts needs all of them in one folder",
+                 hry_escape(quoted, sizeof quoted, path + hry_path_folder(path), strlen(path + hry_path_folder(path))),
+                 (unsigned long long)count);
         hry_error_set_source(error, path, strlen(path), UINT32_MAX);
         return error->code;
     }
@@ -81,13 +90,14 @@ static HurrayStatus add_part(HryModel *model, const char *path, uint64_t number,
     if (status != HURRAY_OK) return status;
     if (opened.format != HURRAY_FORMAT_GGUF)
         status = hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, NULL, HRY_NO_OFFSET, "a part of a GGUF set is no GGUF file");
-    else status = hry_gguf_open(&opened.transport, opened.size, limits, &model->allocator, &catalogue, &split, error);
+    else
+        status = hry_gguf_open(&opened.transport, opened.size, limits, &model->allocator, &catalogue, &split, error);
     if (status != HURRAY_OK) {
         hry_error_set_source(error, path, strlen(path), (uint32_t)model->source_count);
     } else if (split.no != number - 1 || split.count != count) {
         bool wrong_no = split.no != number - 1;
-        status = fail_set(error, path, strlen(path), wrong_no ? "split.no" : "split.count", "the part does not belong here", wrong_no ? split.no : split.count,
-                          wrong_no ? number - 1 : count);
+        status = fail_set(error, path, strlen(path), wrong_no ? "split.no" : "split.count", "the part does not belong here",
+                          wrong_no ? split.no : split.count, wrong_no ? number - 1 : count);
     } else {
         drop_split_keys(catalogue);
         status = hry_model_add(model, &opened.transport, catalogue, path, path, strlen(path), error);
@@ -111,8 +121,10 @@ static size_t part_of(const Joined *joined, uint64_t i) {
     size_t low = 0, high = joined->model->source_count - joined->first;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (joined->starts[middle] <= i) low = middle;
-        else high = middle;
+        if (joined->starts[middle] <= i)
+            low = middle;
+        else
+            high = middle;
     }
     return low;
 }
@@ -141,16 +153,18 @@ static HurrayStatus check_names(const HryModel *model, size_t first, const HryLi
     Joined joined = {model, first, starts};
     HurrayStatus status = total ? hry_import_check_count(total - 1, limits, error) : HURRAY_OK;
     if (status == HURRAY_OK && expected != HURRAY_NONE && expected != total)
-        status = fail_set(error, model->sources[first].path, strlen(model->sources[first].path), "split.tensors.count", "the parts hold another number of tensors",
-                          expected, total);
+        status = fail_set(error, model->sources[first].path, strlen(model->sources[first].path), "split.tensors.count",
+                          "the parts hold another number of tensors", expected, total);
     if (status == HURRAY_OK) {
-        if (!hry_names_init(&names, &model->allocator, (size_t)total, name_of, &joined)) status = hry_fail_memory(error, "the lookup of names", total * 4);
+        if (!hry_names_init(&names, &model->allocator, (size_t)total, name_of, &joined))
+            status = hry_fail_memory(error, "the lookup of names", total * 4);
         for (uint64_t i = 0; i < total && status == HURRAY_OK; i++) {
             HryNamesAdd added = hry_names_add(&names, i, NULL);
             if (added == HRY_NAMES_NO_MEMORY) status = hry_fail_memory(error, "the lookup of names", total * 4);
             if (added != HRY_NAMES_DUPLICATE) continue;
             const HryEntry *entry = entry_of(&joined, i);
-            status = hry_fail(error, HURRAY_ERR_DUPLICATE_NAME, "name", HRY_NO_OFFSET, "the same name stands twice, in two parts of the set");
+            status =
+                hry_fail(error, HURRAY_ERR_DUPLICATE_NAME, "name", HRY_NO_OFFSET, "the same name stands twice, in two parts of the set");
             hry_error_set_tensor(error, entry->name, entry->name_len, i);
             const char *path = model->sources[first + part_of(&joined, i)].path;
             hry_error_set_source(error, path, strlen(path), (uint32_t)(first + part_of(&joined, i)));
@@ -178,8 +192,8 @@ static HurrayStatus add_others(HryModel *model, const char *path, const HryGgufS
     return status == HURRAY_OK ? hry_model_join_kv(model, first, error) : status;
 }
 
-HurrayStatus hry_model_add_gguf(HryModel *model, const char *path, const void *label, size_t label_len, const HryOpened *opened, const HryLimits *limits,
-                                HurrayError *error) {
+HurrayStatus hry_model_add_gguf(HryModel *model, const char *path, const void *label, size_t label_len, const HryOpened *opened,
+                                const HryLimits *limits, HurrayError *error) {
     HryCatalogue *catalogue = NULL;
     HryGgufSplit split;
     HurrayStatus status = hry_gguf_open(&opened->transport, opened->size, limits, &model->allocator, &catalogue, &split, error);

@@ -6,19 +6,34 @@
 #include "base/endian.h"
 #include "format/half.h"
 
-enum { Q4_0 = 2, Q5_0 = 6, Q8_0 = 8, Q3_K = 11, Q6_K = 14, Q8_K = 15, IQ4_NL = 20, IQ4_XS = 23, TQ1_0 = 34, TQ2_0 = 35, MXFP4 = 39, NVFP4 = 40, Q1_0 = 41, Q2_0 = 42 };
+enum {
+    Q4_0 = 2,
+    Q5_0 = 6,
+    Q8_0 = 8,
+    Q3_K = 11,
+    Q6_K = 14,
+    Q8_K = 15,
+    IQ4_NL = 20,
+    IQ4_XS = 23,
+    TQ1_0 = 34,
+    TQ2_0 = 35,
+    MXFP4 = 39,
+    NVFP4 = 40,
+    Q1_0 = 41,
+    Q2_0 = 42
+};
 
 #define F16 HURRAY_TYPE_FLOAT16
 #define F32 HURRAY_TYPE_FLOAT32
 
 static const HryNative natives[] = {
-    {Q8_0, HURRAY_TYPE_INT8, 8, 3, F16, 2, 32, false},    {Q4_0, HURRAY_TYPE_INT4, 4, 3, F16, 2, 32, false},
+    {Q8_0, HURRAY_TYPE_INT8, 8, 3, F16, 2, 32, false},       {Q4_0, HURRAY_TYPE_INT4, 4, 3, F16, 2, 32, false},
     {MXFP4, HURRAY_TYPE_FLOAT4_E2M1, 4, 5, 0, 1, 32, false}, {Q5_0, HURRAY_TYPE_INT8, 8, 3, F16, 2, 32, false},
-    {IQ4_NL, HURRAY_TYPE_INT8, 8, 3, F16, 2, 32, false},  {NVFP4, HURRAY_TYPE_INT8, 8, 3, F16, 2, 16, false},
-    {Q6_K, HURRAY_TYPE_INT8, 8, 3, F32, 4, 16, false},    {Q3_K, HURRAY_TYPE_INT4, 4, 3, F32, 4, 16, false},
-    {IQ4_XS, HURRAY_TYPE_INT8, 8, 3, F32, 4, 32, false},  {Q8_K, HURRAY_TYPE_INT8, 8, 3, F32, 4, 256, false},
-    {TQ1_0, HURRAY_TYPE_INT2, 2, 3, F16, 2, 256, false},  {Q1_0, HURRAY_TYPE_INT2, 2, 3, F16, 2, 128, false},
-    {TQ2_0, HURRAY_TYPE_UINT2, 2, 3, F16, 2, 256, true},  {Q2_0, HURRAY_TYPE_UINT2, 2, 3, F16, 2, 64, true},
+    {IQ4_NL, HURRAY_TYPE_INT8, 8, 3, F16, 2, 32, false},     {NVFP4, HURRAY_TYPE_INT8, 8, 3, F16, 2, 16, false},
+    {Q6_K, HURRAY_TYPE_INT8, 8, 3, F32, 4, 16, false},       {Q3_K, HURRAY_TYPE_INT4, 4, 3, F32, 4, 16, false},
+    {IQ4_XS, HURRAY_TYPE_INT8, 8, 3, F32, 4, 32, false},     {Q8_K, HURRAY_TYPE_INT8, 8, 3, F32, 4, 256, false},
+    {TQ1_0, HURRAY_TYPE_INT2, 2, 3, F16, 2, 256, false},     {Q1_0, HURRAY_TYPE_INT2, 2, 3, F16, 2, 128, false},
+    {TQ2_0, HURRAY_TYPE_UINT2, 2, 3, F16, 2, 256, true},     {Q2_0, HURRAY_TYPE_UINT2, 2, 3, F16, 2, 64, true},
 };
 
 const HryNative *hry_native_find(uint32_t number) {
@@ -36,9 +51,12 @@ static uint32_t half_nibble(const uint8_t *bytes, uint32_t i, uint32_t h) { retu
 static uint32_t ternary(const uint8_t *block, uint32_t i) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     uint32_t b, p;
-    if (i < 160) b = block[i % 32], p = i / 32;
-    else if (i < 240) b = block[32 + (i - 160) % 16], p = (i - 160) / 16;
-    else b = block[48 + (i - 240) % 4], p = (i - 240) / 4;
+    if (i < 160)
+        b = block[i % 32], p = i / 32;
+    else if (i < 240)
+        b = block[32 + (i - 160) % 16], p = (i - 160) / 16;
+    else
+        b = block[48 + (i - 240) % 4], p = (i - 240) / 4;
     return ((b * powers[p] % 256) * 3) >> 8;
 }
 
@@ -101,13 +119,14 @@ static float scale_float(uint32_t number, const uint8_t *b, uint32_t sub) {
 }
 
 static HurrayStatus fail_scale(uint64_t block, const HryGgmlType *type, const char *what, HurrayError *error) {
-    return hry_fail(error, HURRAY_ERR_INVALID_DATA, "scale", HRY_NO_OFFSET, "the scale of %s block %llu %s, which the format's own quantization cannot hold; keep the blocks",
-                    type->name, (unsigned long long)block, what);
+    return hry_fail(error, HURRAY_ERR_INVALID_DATA, "scale", HRY_NO_OFFSET,
+                    "the scale of %s block %llu %s, which the format's own quantization cannot hold; keep the blocks", type->name,
+                    (unsigned long long)block, what);
 }
 
 /* Writes the scale; *zero: all codes of this block become the zero point. */
-static HurrayStatus put_scale(const HryNative *native, const HryGgmlType *type, const uint8_t *block, uint32_t sub, uint64_t at, uint8_t *dst, bool *zero,
-                              HurrayError *error) {
+static HurrayStatus put_scale(const HryNative *native, const HryGgmlType *type, const uint8_t *block, uint32_t sub, uint64_t at,
+                              uint8_t *dst, bool *zero, HurrayError *error) {
     *zero = false;
     if (native->scheme == 5) {
         uint8_t e = block[0];
@@ -131,8 +150,8 @@ static HurrayStatus put_scale(const HryNative *native, const HryGgmlType *type, 
     return HURRAY_OK;
 }
 
-HurrayStatus hry_native_convert(const HryNative *native, const HryGgmlType *type, const uint8_t *blocks, uint64_t count, uint8_t *codes, uint8_t *scales,
-                                uint64_t first, HurrayError *error) {
+HurrayStatus hry_native_convert(const HryNative *native, const HryGgmlType *type, const uint8_t *blocks, uint64_t count, uint8_t *codes,
+                                uint8_t *scales, uint64_t first, HurrayError *error) {
     uint32_t subs = type->block_elements / native->block_size, per = 8u / native->bits, mask = (1u << native->bits) - 1;
     for (uint64_t k = 0; k < count; k++) {
         const uint8_t *block = blocks + k * type->block_bytes;

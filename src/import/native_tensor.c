@@ -61,8 +61,9 @@ static uint8_t *make_buffer(Native *n, uint32_t i, const HurrayAllocator *alloca
 static HurrayStatus check_blocks(Native *n, const HurrayTensor *tensor, HurrayError *error) {
     const HurrayDescriptor *d = hry_tensor_descriptor(tensor);
     const HurrayLayout *layout = &d->layout;
-    bool ours = d->layout_tag == HRY_GGML_LAYOUT_TAG && layout->private_id == HRY_GGML_LAYOUT_ID && layout->private_len == HRY_GGML_LAYOUT_DATA &&
-                d->element_type == HURRAY_TYPE_FLOAT32 && d->buffer_count == 1 && hry_tensor_buffer_count(tensor) == 1;
+    bool ours = d->layout_tag == HRY_GGML_LAYOUT_TAG && layout->private_id == HRY_GGML_LAYOUT_ID &&
+                layout->private_len == HRY_GGML_LAYOUT_DATA && d->element_type == HURRAY_TYPE_FLOAT32 && d->buffer_count == 1 &&
+                hry_tensor_buffer_count(tensor) == 1;
     const uint8_t *data = layout->private_data;
     n->blocks = d;
     n->type = ours ? hry_ggml_find(hry_load_u32(data)) : NULL;
@@ -75,9 +76,11 @@ static HurrayStatus check_blocks(Native *n, const HurrayTensor *tensor, HurrayEr
     uint64_t elements, bytes;
     if (d->rank == 0 || d->shape[d->rank - 1] % n->type->block_elements || !hry_descriptor_elements(d, &elements) ||
         !hry_mul_u64(elements / n->type->block_elements, n->type->block_bytes, &bytes) || d->buffers[0].byte_size != bytes)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "shape", HRY_NO_OFFSET, "the tensor's buffer does not hold exactly the blocks of its shape");
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "shape", HRY_NO_OFFSET,
+                        "the tensor's buffer does not hold exactly the blocks of its shape");
     if (elements == 0 && n->native->scheme == 5)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "shape", HRY_NO_OFFSET, "an empty tensor has no form in the MXFP scheme; keep the blocks");
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "shape", HRY_NO_OFFSET,
+                        "an empty tensor has no form in the MXFP scheme; keep the blocks");
     n->groups = elements / n->native->block_size;
     n->count = n->native->has_zero_points ? 3 : 2;
     n->sizes[0] = elements / 8 * n->native->bits; /* elements come in blocks of 32 and more */
@@ -118,7 +121,8 @@ static HurrayStatus describe(Native *n, const HurrayAllocator *allocator, Hurray
     return hry_descriptor_build(&spec, allocator, &n->descriptor, error);
 }
 
-static HurrayStatus convert(Native *n, const HurrayTensor *tensor, const HurrayAllocator *allocator, HurrayTensor **out, HurrayError *error) {
+static HurrayStatus convert(Native *n, const HurrayTensor *tensor, const HurrayAllocator *allocator, HurrayTensor **out,
+                            HurrayError *error) {
     HurrayStatus status = check_blocks(n, tensor, error);
     if (status != HURRAY_OK) return status;
     const HurrayBufferInfo *from = hry_buffer_info(hry_tensor_buffer(tensor, 0));
@@ -144,7 +148,8 @@ HurrayStatus hurray_tensor_from_ggml(const HurrayTensor *blocks, const HurrayAll
     HurrayTensor *made = NULL;
     hry_error_clear(&own);
     if (!blocks || !out) {
-        hry_fail(&own, HURRAY_ERR_NULL_POINTER, !blocks ? "blocks" : "out", HRY_NO_OFFSET, "hurray_tensor_from_ggml needs a tensor and a result");
+        hry_fail(&own, HURRAY_ERR_NULL_POINTER, !blocks ? "blocks" : "out", HRY_NO_OFFSET,
+                 "hurray_tensor_from_ggml needs a tensor and a result");
         return hry_error_export(error, &own);
     }
     HurrayStatus status = hry_alloc_resolve(allocator, &resolved, &own);

@@ -51,8 +51,10 @@ static bool fail_found(Text *t, const char *key, const char *expected) {
     char found[64];
     size_t end = t->at;
     while (end < t->len && end - t->at < 40 && (end == t->at || (t->bytes[end] != ',' && !hry_json_is_space(t->bytes[end])))) end++;
-    if (end == t->at) snprintf(found, sizeof found, "the end of the header");
-    else hry_escape(found, sizeof found, t->bytes + t->at, end - t->at);
+    if (end == t->at)
+        snprintf(found, sizeof found, "the end of the header");
+    else
+        hry_escape(found, sizeof found, t->bytes + t->at, end - t->at);
     hry_fail(t->error, HURRAY_ERR_INVALID_CONTAINER, key, t->offset + t->at, "%s: expected %s, found `%s`", key, expected, found);
     return false;
 }
@@ -82,7 +84,9 @@ static bool read_text(Text *t, const char *key, const char *expected, size_t *st
 static bool read_bool(Text *t, HryNpy *npy) {
     peek_token(t);
     size_t left = t->len - t->at;
-    size_t word = left >= 4 && memcmp(t->bytes + t->at, "True", 4) == 0 ? 4 : left >= 5 && memcmp(t->bytes + t->at, "False", 5) == 0 ? 5 : 0;
+    size_t word = left >= 4 && memcmp(t->bytes + t->at, "True", 4) == 0    ? 4
+                  : left >= 5 && memcmp(t->bytes + t->at, "False", 5) == 0 ? 5
+                                                                           : 0;
     if (word == 0) return fail_found(t, "fortran_order", "True or False");
     npy->fortran = word == 4;
     t->at += word;
@@ -121,7 +125,8 @@ static bool read_shape(Text *t, HryNpy *npy) {
         uint64_t dim = 0;
         if (!read_int(t, &dim)) return false;
         if (npy->rank == HURRAY_MAX_RANK) {
-            hry_fail(t->error, HURRAY_ERR_UNSUPPORTED, "shape", t->offset + open, "the shape has more than 64 dimensions, which no descriptor can say");
+            hry_fail(t->error, HURRAY_ERR_UNSUPPORTED, "shape", t->offset + open,
+                     "the shape has more than 64 dimensions, which no descriptor can say");
             return false;
         }
         npy->shape[npy->rank++] = dim;
@@ -144,10 +149,10 @@ typedef struct Type {
 } Type;
 
 static const Type types[] = {
-    {"b1", HURRAY_TYPE_BOOL, 1, 1},     {"i1", HURRAY_TYPE_INT8, 1, 1},     {"i2", HURRAY_TYPE_INT16, 2, 2},
-    {"i4", HURRAY_TYPE_INT32, 4, 4},    {"i8", HURRAY_TYPE_INT64, 8, 8},    {"u1", HURRAY_TYPE_UINT8, 1, 1},
-    {"u2", HURRAY_TYPE_UINT16, 2, 2},   {"u4", HURRAY_TYPE_UINT32, 4, 4},   {"u8", HURRAY_TYPE_UINT64, 8, 8},
-    {"f2", HURRAY_TYPE_FLOAT16, 2, 2},  {"f4", HURRAY_TYPE_FLOAT32, 4, 4},  {"f8", HURRAY_TYPE_FLOAT64, 8, 8},
+    {"b1", HURRAY_TYPE_BOOL, 1, 1},      {"i1", HURRAY_TYPE_INT8, 1, 1},         {"i2", HURRAY_TYPE_INT16, 2, 2},
+    {"i4", HURRAY_TYPE_INT32, 4, 4},     {"i8", HURRAY_TYPE_INT64, 8, 8},        {"u1", HURRAY_TYPE_UINT8, 1, 1},
+    {"u2", HURRAY_TYPE_UINT16, 2, 2},    {"u4", HURRAY_TYPE_UINT32, 4, 4},       {"u8", HURRAY_TYPE_UINT64, 8, 8},
+    {"f2", HURRAY_TYPE_FLOAT16, 2, 2},   {"f4", HURRAY_TYPE_FLOAT32, 4, 4},      {"f8", HURRAY_TYPE_FLOAT64, 8, 8},
     {"c8", HURRAY_TYPE_COMPLEX64, 8, 4}, {"c16", HURRAY_TYPE_COMPLEX128, 16, 8},
 };
 
@@ -156,7 +161,8 @@ static const char *why_not(const uint8_t *code, size_t len) {
     char kind = len ? (char)code[0] : 0;
     bool is_f1 = len == 2 && memcmp(code, "f1", 2) == 0;
     if (kind == 'O') return "an object array is a Python pickle, which is never read and never run";
-    if (kind == 'V' || is_f1) return "raw bytes are how bfloat16 and 8-bit floats of other packages end up; which type they are is never guessed";
+    if (kind == 'V' || is_f1)
+        return "raw bytes are how bfloat16 and 8-bit floats of other packages end up; which type they are is never guessed";
     if (len > 1 && ((kind == 'f' && (code[1] == '1')) || (kind == 'c' && (code[1] == '2' || code[1] == '3'))))
         return "its meaning differs by platform";
     if (kind == 'U' || kind == 'S' || kind == 'a') return "texts are no tensor";
@@ -187,7 +193,7 @@ static bool read_descr(Text *t, HryNpy *npy) {
         npy->type_tag = types[i].tag;
         npy->item_size = types[i].size;
         npy->unit = types[i].unit;
-        npy->change = types[i].tag == HURRAY_TYPE_BOOL ? HRY_BYTES_PACK_BOOL
+        npy->change = types[i].tag == HURRAY_TYPE_BOOL    ? HRY_BYTES_PACK_BOOL
                       : order == '>' && types[i].size > 1 ? HRY_BYTES_SWAP
                                                           : HRY_BYTES_AS_IS;
         return true;
@@ -205,7 +211,8 @@ static bool read_item(Text *t, HryNpy *npy, unsigned *seen) {
         if (len == strlen(keys[i]) && memcmp(t->bytes + start, keys[i], len) == 0) which = i;
     if (which == 3 || (*seen & (1u << which))) {
         char found[64];
-        hry_fail(t->error, HURRAY_ERR_INVALID_CONTAINER, "header", t->offset + start, "the key `%s` %s; descr, fortran_order and shape stand there once each",
+        hry_fail(t->error, HURRAY_ERR_INVALID_CONTAINER, "header", t->offset + start,
+                 "the key `%s` %s; descr, fortran_order and shape stand there once each",
                  hry_escape(found, sizeof found, t->bytes + start, len), which == 3 ? "is unknown" : "stands twice");
         return false;
     }
@@ -221,14 +228,18 @@ static bool read_dictionary(Text *t, HryNpy *npy) {
     t->at++;
     while (peek_token(t) != '}') {
         if (!read_item(t, npy, &seen)) return false;
-        if (peek_token(t) == ',') t->at++;
-        else if (peek(t) != '}') return fail_found(t, "header", "`,` or `}`");
+        if (peek_token(t) == ',')
+            t->at++;
+        else if (peek(t) != '}')
+            return fail_found(t, "header", "`,` or `}`");
     }
     t->at++;
     if (peek_token(t) >= 0) return fail_found(t, "header", "nothing after `}`");
     if (seen != 7) {
         hry_fail(t->error, HURRAY_ERR_INVALID_CONTAINER, "header", t->offset, "the header lacks %s",
-                 !(seen & 1) ? "descr" : !(seen & 2) ? "fortran_order" : "shape");
+                 !(seen & 1)   ? "descr"
+                 : !(seen & 2) ? "fortran_order"
+                               : "shape");
         return false;
     }
     return true;
@@ -245,11 +256,13 @@ HurrayStatus hry_npy_parse(const uint8_t *bytes, size_t prefix, uint64_t size, u
     if (!hry_product_u64(out->shape, out->rank, &elements) || !hry_mul_u64(elements, out->item_size, &out->bytes) || out->bytes >> 63)
         return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "shape", t.offset, "the shape needs more than 2^63 bytes");
     if (there < out->bytes)
-        return hry_fail(error, HURRAY_ERR_TRUNCATED, "data", offset + prefix, "the shape needs %llu bytes, %llu are there; incomplete file?",
-                        (unsigned long long)out->bytes, (unsigned long long)there);
+        return hry_fail(error, HURRAY_ERR_TRUNCATED, "data", offset + prefix,
+                        "the shape needs %llu bytes, %llu are there; incomplete file?", (unsigned long long)out->bytes,
+                        (unsigned long long)there);
     if (there > out->bytes)
-        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "data", offset + prefix + out->bytes, "%llu bytes too many: the shape needs %llu, %llu are there",
-                        (unsigned long long)(there - out->bytes), (unsigned long long)out->bytes, (unsigned long long)there);
+        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "data", offset + prefix + out->bytes,
+                        "%llu bytes too many: the shape needs %llu, %llu are there", (unsigned long long)(there - out->bytes),
+                        (unsigned long long)out->bytes, (unsigned long long)there);
     if (out->rank < 2) out->fortran = false;
     out->buffer_bytes = out->change == HRY_BYTES_PACK_BOOL ? hry_div_up(elements, 8) : out->bytes;
     return HURRAY_OK;
@@ -265,14 +278,16 @@ HurrayStatus hry_npy_describe(const HryNpy *npy, const HurrayAllocator *allocato
 }
 
 static HurrayStatus fill_npy(HryCatalogue *catalogue, const HryNpy *npy, size_t prefix, const char *stem, HurrayError *error) {
-    HryEntry entry = {.name_len = (uint32_t)strlen(stem), .descriptor_offset = HURRAY_NONE, .data_offset = prefix, .data_length = npy->bytes};
+    HryEntry entry = {
+        .name_len = (uint32_t)strlen(stem), .descriptor_offset = HURRAY_NONE, .data_offset = prefix, .data_length = npy->bytes};
     uint8_t *name = hry_catalogue_block(catalogue, entry.name_len + 1u);
     if (!name) return hry_fail_memory(error, "a name", entry.name_len);
     memcpy(name, stem, entry.name_len + 1u);
     entry.name = name;
     HurrayStatus status = HURRAY_OK;
     if (npy->change != HRY_BYTES_AS_IS && npy->bytes) {
-        HryForeign foreign = {.bytes = npy->change, .unit = npy->unit, .packed_offset = prefix, .packed_length = npy->bytes, .unpacked_length = npy->bytes};
+        HryForeign foreign = {
+            .bytes = npy->change, .unit = npy->unit, .packed_offset = prefix, .packed_length = npy->bytes, .unpacked_length = npy->bytes};
         status = hry_catalogue_add_foreign(catalogue, &foreign, &entry.side, error);
     }
     if (status == HURRAY_OK) status = hry_npy_describe(npy, &catalogue->allocator, &entry.descriptor, error);
@@ -293,7 +308,8 @@ HurrayStatus hry_import_npy(const HurrayTransport *transport, uint64_t size, con
     if (status == HURRAY_OK) status = hry_npy_prefix(bytes, first, 0, &prefix, error);
     if (status != HURRAY_OK) return status;
     if (prefix > size)
-        return hry_fail(error, HURRAY_ERR_TRUNCATED, "header", size, "the NPY header needs %zu bytes, the file has %llu", prefix, (unsigned long long)size);
+        return hry_fail(error, HURRAY_ERR_TRUNCATED, "header", size, "the NPY header needs %zu bytes, the file has %llu", prefix,
+                        (unsigned long long)size);
     HryNpy npy;
     HryCatalogue *catalogue = NULL;
     status = hry_transport_read_exactly(transport, 0, bytes, prefix, error);

@@ -5,14 +5,14 @@
 #include "base/alloc.h"
 #include "core/catalogue.h"
 
-#define HRY_NPY_FIRST 12u        /* bytes that tell how long the header is */
+#define HRY_NPY_FIRST 12u         /* bytes that tell how long the header is */
 #define HRY_NPY_MAX_PREFIX 10012u /* those, and the longest header */
 
 typedef struct HryNpy {
     uint8_t type_tag, item_size;
-    bool fortran;     /* column-major; only with rank >= 2 */
-    HryByteChange change;  /* AS_IS, PACK_BOOL, SWAP */
-    uint32_t unit;    /* SWAP */
+    bool fortran;         /* column-major; only with rank >= 2 */
+    HryByteChange change; /* AS_IS, PACK_BOOL, SWAP */
+    uint32_t unit;        /* SWAP */
     uint32_t rank;
     uint64_t shape[HURRAY_MAX_RANK];
     uint64_t bytes;        /* of the elements in the file */

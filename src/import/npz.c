@@ -38,8 +38,9 @@ static bool is_member_fault(HurrayStatus status) {
 
 static HurrayStatus check_sizes(const HryZipMember *member, HurrayError *error) {
     if (member->method == 0 && member->packed != member->unpacked)
-        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "size", member->local, "the member is stored with %llu bytes, but its directory says %llu unpacked",
-                        (unsigned long long)member->packed, (unsigned long long)member->unpacked);
+        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "size", member->local,
+                        "the member is stored with %llu bytes, but its directory says %llu unpacked", (unsigned long long)member->packed,
+                        (unsigned long long)member->unpacked);
     if (member->method == 8 && member->unpacked / 1032 > member->packed)
         return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "size", member->local, "%llu packed bytes cannot become %llu bytes",
                         (unsigned long long)member->packed, (unsigned long long)member->unpacked);
@@ -59,7 +60,8 @@ static HurrayStatus read_prefix(Archive *archive, const HryZipMember *member, Hr
 }
 
 /* What the loader must know about the member's bytes. */
-static HurrayStatus note_bytes(Archive *archive, const HryZipMember *member, const HryNpy *npy, size_t prefix, HryEntry *entry, HurrayError *error) {
+static HurrayStatus note_bytes(Archive *archive, const HryZipMember *member, const HryNpy *npy, size_t prefix, HryEntry *entry,
+                               HurrayError *error) {
     bool inflated = member->method == 8;
     HryForeign foreign = {.bytes = inflated ? HRY_BYTES_INFLATE : npy->change,
                           .then = npy->change,
@@ -74,7 +76,8 @@ static HurrayStatus note_bytes(Archive *archive, const HryZipMember *member, con
     entry->data_offset = foreign.packed_offset;
     entry->data_length = foreign.packed_length;
     if (npy->bytes == 0 && hry_crc32(0, archive->prefix, prefix) != member->crc32)
-        return hry_fail(error, HURRAY_ERR_CHECKSUM, "CRC-32", member->data, "the CRC-32 of the archive member is not what its directory says");
+        return hry_fail(error, HURRAY_ERR_CHECKSUM, "CRC-32", member->data,
+                        "the CRC-32 of the archive member is not what its directory says");
     return hry_catalogue_add_foreign(archive->catalogue, &foreign, &entry->side, error);
 }
 
@@ -84,7 +87,8 @@ static HurrayStatus read_array(Archive *archive, const HryZipMember *member, Hry
     size_t prefix = 0;
     HurrayStatus status = check_sizes(member, error);
     if (status == HURRAY_OK && member->method == 8)
-        status = hry_inflate_open(archive->zip.transport, member->data, member->packed, member->unpacked, &archive->zip.allocator, &inflate, error);
+        status = hry_inflate_open(archive->zip.transport, member->data, member->packed, member->unpacked, &archive->zip.allocator, &inflate,
+                                  error);
     if (status == HURRAY_OK) status = read_prefix(archive, member, inflate, &prefix, error);
     hry_inflate_close(&inflate);
     if (status == HURRAY_OK) status = hry_npy_parse(archive->prefix, prefix, member->unpacked, member->data, &npy, error);
@@ -118,7 +122,8 @@ static HurrayStatus add_member(Archive *archive, const HryZipMember *member, Hur
 
 static HurrayStatus fill(Archive *archive, const HryLimits *limits, HurrayError *error) {
     HurrayStatus status = HURRAY_OK;
-    for (size_t i = 0; i < archive->zip.count && status == HURRAY_OK; i++) status = hry_zip_locate(&archive->zip, &archive->zip.members[i], error);
+    for (size_t i = 0; i < archive->zip.count && status == HURRAY_OK; i++)
+        status = hry_zip_locate(&archive->zip, &archive->zip.members[i], error);
     if (status == HURRAY_OK) status = hry_zip_check_spans(&archive->zip, error);
     for (size_t i = 0; i < archive->zip.count && status == HURRAY_OK; i++) {
         if (is_folder(&archive->zip.members[i])) continue;
@@ -175,7 +180,8 @@ static HurrayStatus probe(HryZip *zip, HurrayError *error) {
         if (member->name_len >= 8 && memcmp(member->name + member->name_len - 8, "data.pkl", 8) == 0) pickle = true;
     }
     if (arrays) return HURRAY_OK;
-    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is a zip archive%s; %s", pickle ? ": a PyTorch checkpoint" : " without NPY arrays",
+    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is a zip archive%s; %s",
+                    pickle ? ": a PyTorch checkpoint" : " without NPY arrays",
                     pickle ? "its pickle is never run, save it as safetensors" : "unpack it first");
 }
 

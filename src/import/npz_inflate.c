@@ -75,7 +75,8 @@ HurrayStatus hry_inflate_open(const HurrayTransport *transport, uint64_t offset,
 }
 
 HurrayStatus hry_inflate_restart(HryInflate *inflate, HurrayError *error) {
-    if (inflateReset(&inflate->stream) != Z_OK) return hry_fail(error, HURRAY_ERR_INTERNAL, NULL, HRY_NO_OFFSET, "inflating cannot start again");
+    if (inflateReset(&inflate->stream) != Z_OK)
+        return hry_fail(error, HURRAY_ERR_INTERNAL, NULL, HRY_NO_OFFSET, "inflating cannot start again");
     inflate->stream.avail_in = 0;
     inflate->taken = inflate->given = 0;
     inflate->crc = 0;
@@ -113,9 +114,12 @@ static HurrayStatus step(HryInflate *i, uint8_t *dst, uInt len, size_t *made, Hu
     uInt had = i->stream.avail_in;
     int result = inflate(&i->stream, Z_NO_FLUSH);
     *made = (len ? len : 1) - i->stream.avail_out;
-    if (result == Z_STREAM_END) i->ended = true;
-    else if (result == Z_MEM_ERROR) return hry_fail_memory(error, "inflating", 65536);
-    else if (result != Z_OK && result != Z_BUF_ERROR) return fail_deflate(i, error, i->stream.msg ? i->stream.msg : "no deflate stream");
+    if (result == Z_STREAM_END)
+        i->ended = true;
+    else if (result == Z_MEM_ERROR)
+        return hry_fail_memory(error, "inflating", 65536);
+    else if (result != Z_OK && result != Z_BUF_ERROR)
+        return fail_deflate(i, error, i->stream.msg ? i->stream.msg : "no deflate stream");
     if (!i->ended && *made == 0 && had == 0) return fail_deflate(i, error, "it ends early");
     if (len == 0 && *made) return fail_deflate(i, error, "it gives more bytes than the archive's directory says");
     return HURRAY_OK;

@@ -138,8 +138,10 @@ static bool on_root_key(Header *h, const HryJsonEvent *event) {
 
 static bool on_value(Header *h, const HryJsonEvent *event) {
     if (h->is_meta) {
-        if (event->kind == HRY_JSON_NULL) h->where = AT_ROOT;
-        else if (event->kind == HRY_JSON_MAP) h->where = AT_META;
+        if (event->kind == HRY_JSON_NULL)
+            h->where = AT_ROOT;
+        else if (event->kind == HRY_JSON_MAP)
+            h->where = AT_META;
         else {
             hry_fail(h->error, HURRAY_ERR_INVALID_KV, "__metadata__", event->offset, "__metadata__ is %s, expected an object of strings",
                      hry_json_kind_name(event->kind));
@@ -170,14 +172,14 @@ static bool on_meta_value(Header *h, const HryJsonEvent *event) {
     char key[96];
     hry_escape(key, sizeof key, h->kv_now.key, h->kv_now.key_len);
     if (event->kind != HRY_JSON_STRING) {
-        hry_fail(h->error, HURRAY_ERR_INVALID_KV, "__metadata__", event->offset, "the value of the metadata key `%s` is %s, expected a string",
-                 key, hry_json_kind_name(event->kind));
+        hry_fail(h->error, HURRAY_ERR_INVALID_KV, "__metadata__", event->offset,
+                 "the value of the metadata key `%s` is %s, expected a string", key, hry_json_kind_name(event->kind));
         return false;
     }
     h->kv_bytes += h->kv_now.key_len + event->len;
     if (h->kv_bytes > h->limits->max_kv_bytes) {
-        hry_fail(h->error, HURRAY_ERR_LIMIT, "__metadata__", event->offset, "the metadata is larger than %llu bytes, the most that is allowed here",
-                 (unsigned long long)h->limits->max_kv_bytes);
+        hry_fail(h->error, HURRAY_ERR_LIMIT, "__metadata__", event->offset,
+                 "the metadata is larger than %llu bytes, the most that is allowed here", (unsigned long long)h->limits->max_kv_bytes);
         return false;
     }
     h->kv_now.value.kind = HURRAY_KV_STRING;
@@ -253,7 +255,8 @@ static bool on_shape(Header *h, const HryJsonEvent *event) {
     if (!hry_json_u64(event, &dim)) return fail_field(h, "shape", event, "whole numbers from 0 on");
     if (dim == HURRAY_DYNAMIC_DIMENSION) return fail_field(h, "shape", event, "dimensions below 2^64-1");
     if (h->rank == HURRAY_MAX_RANK) {
-        hry_fail(h->error, HURRAY_ERR_UNSUPPORTED, "shape", event->offset, "the shape has more than 64 dimensions, which no descriptor can say");
+        hry_fail(h->error, HURRAY_ERR_UNSUPPORTED, "shape", event->offset,
+                 "the shape has more than 64 dimensions, which no descriptor can say");
         hry_import_at(h->error, h->now.name, h->now.name_len);
         return false;
     }
@@ -273,8 +276,10 @@ static bool on_offsets(Header *h, const HryJsonEvent *event) {
     }
     if (!hry_json_u64(event, &value)) return fail_field(h, "data_offsets", event, "whole numbers from 0 to 2^64-1");
     if (h->offsets_seen == 2) return fail_field(h, "data_offsets", event, "two numbers, begin and end, and no third");
-    if (h->offsets_seen++ == 0) h->now.begin = value;
-    else h->now.end = value;
+    if (h->offsets_seen++ == 0)
+        h->now.begin = value;
+    else
+        h->now.end = value;
     return true;
 }
 
@@ -360,10 +365,7 @@ static HurrayStatus add_tensor(Header *h, Tensor *tensor) {
                             .shape = shape,
                             .byte_size = buffer_bytes,
                             .extension_type = type->exponent_bits ? &extension : NULL};
-    HryEntry entry = {.name = tensor->name,
-                      .name_len = tensor->name_len,
-                      .descriptor_offset = HURRAY_NONE,
-                      .data_length = bytes};
+    HryEntry entry = {.name = tensor->name, .name_len = tensor->name_len, .descriptor_offset = HURRAY_NONE, .data_length = bytes};
     status = hry_import_describe(&imported, h->allocator, &entry.descriptor, error);
     if (status != HURRAY_OK) return hry_import_at(error, tensor->name, tensor->name_len);
     if (type->type_tag == HURRAY_TYPE_BOOL && bytes > 0) {
@@ -404,8 +406,9 @@ static HurrayStatus fail_place(Header *h, const Tensor *tensor, const Tensor *be
                  hry_escape(name, sizeof name, before->name, before->name_len), (unsigned long long)end, hole ? "hole" : "overlap",
                  (unsigned long long)(hole ? tensor->begin - end : end - tensor->begin));
     else
-        hry_fail(h->error, HURRAY_ERR_INVALID_CONTAINER, "data_offsets", HRY_NO_OFFSET, "the first tensor begins at %llu, expected 0: hole of %llu bytes",
-                 (unsigned long long)tensor->begin, (unsigned long long)tensor->begin);
+        hry_fail(h->error, HURRAY_ERR_INVALID_CONTAINER, "data_offsets", HRY_NO_OFFSET,
+                 "the first tensor begins at %llu, expected 0: hole of %llu bytes", (unsigned long long)tensor->begin,
+                 (unsigned long long)tensor->begin);
     return hry_import_at(h->error, tensor->name, tensor->name_len);
 }
 
@@ -444,7 +447,8 @@ static HurrayStatus fill(Header *h, const uint8_t *text, size_t len, uint64_t si
         Tensor *tensor = &h->tensors[i];
         tensor->entry = NO_ENTRY;
         if (h->filter && !h->filter->keep(h->filter->ctx, tensor->name, tensor->name_len)) {
-            if (h->filter->dropped++ == 0) hry_escape(h->filter->first_dropped, sizeof h->filter->first_dropped, tensor->name, tensor->name_len);
+            if (h->filter->dropped++ == 0)
+                hry_escape(h->filter->first_dropped, sizeof h->filter->first_dropped, tensor->name, tensor->name_len);
             continue;
         }
         status = add_tensor(h, tensor);
@@ -455,7 +459,8 @@ static HurrayStatus fill(Header *h, const uint8_t *text, size_t len, uint64_t si
 }
 
 /* The length field, against everything that bounds it. */
-static HurrayStatus read_length(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, uint64_t *length, HurrayError *error) {
+static HurrayStatus read_length(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, uint64_t *length,
+                                HurrayError *error) {
     uint8_t bytes[8];
     if (size < 8)
         return hry_fail(error, HURRAY_ERR_TRUNCATED, "header length", 0,

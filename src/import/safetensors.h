@@ -6,8 +6,8 @@
 
 typedef struct HryStType {
     char name[12];
-    uint8_t bits;     /* in the file */
-    uint8_t type_tag; /* of the format */
+    uint8_t bits;                               /* in the file */
+    uint8_t type_tag;                           /* of the format */
     uint8_t exponent_bits, mantissa_bits, bias; /* private types only */
 } HryStType;
 

@@ -1,3 +1,5 @@
+#include "import/model_build.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,6 @@
 #include "driver/transport_call.h"
 #include "import/arena.h"
 #include "import/json.h"
-#include "import/model_build.h"
 #include "import/safetensors.h"
 #include "import/sniff.h"
 
@@ -73,7 +74,8 @@ static const char *name_fault(const uint8_t *name, size_t len) {
     if (name[0] == '/') return "the file name is absolute; shards lie beside their index";
     for (size_t start = 0, i = 0; i <= len; i++) {
         if (i < len && name[i] != '/') continue;
-        if (i - start == 2 && name[start] == '.' && name[start + 1] == '.') return "the file name has a part `..`; shards lie beside their index";
+        if (i - start == 2 && name[start] == '.' && name[start + 1] == '.')
+            return "the file name has a part `..`; shards lie beside their index";
         start = i + 1;
     }
     return NULL;
@@ -86,7 +88,8 @@ static bool on_file(Index *x, const HryJsonEvent *event) {
     uint64_t file;
     if (!hry_names_find(&x->file_names, event->text, event->len, &file)) {
         uint8_t *name = hry_arena_take(&x->arena, event->len + 1);
-        if (!name || !hry_grow(x->allocator, (void **)&x->files, &x->file_capacity, x->file_count + 1, sizeof *x->files)) return no_memory(x);
+        if (!name || !hry_grow(x->allocator, (void **)&x->files, &x->file_capacity, x->file_count + 1, sizeof *x->files))
+            return no_memory(x);
         memcpy(name, event->text, event->len);
         name[event->len] = 0;
         file = x->file_count;
@@ -107,7 +110,9 @@ static bool on_file(Index *x, const HryJsonEvent *event) {
     return true;
 }
 
-static bool is_key(const HryJsonEvent *event, const char *text) { return event->len == strlen(text) && memcmp(event->text, text, event->len) == 0; }
+static bool is_key(const HryJsonEvent *event, const char *text) {
+    return event->len == strlen(text) && memcmp(event->text, text, event->len) == 0;
+}
 
 static bool on_root(Index *x, const HryJsonEvent *event) {
     if (event->kind == HRY_JSON_MAP_END) return true;
@@ -168,7 +173,8 @@ static HurrayStatus parse_index(Index *x, const HryOpened *opened) {
     if (status == HURRAY_OK) status = hry_json_parse(text, len, 0, "index", on_event, x, x->allocator, x->error);
     hry_free(x->allocator, text, len);
     if (status == HURRAY_OK && x->count == 0)
-        return hry_fail(x->error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET, "the index's weight_map is empty: it names no file");
+        return hry_fail(x->error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET,
+                        "the index's weight_map is empty: it names no file");
     return status;
 }
 
@@ -183,7 +189,8 @@ static bool keep(void *ctx, const uint8_t *name, size_t len) {
 static HurrayStatus note_dropped(HryModel *model, const HryStFilter *filter, const char *path, HurrayError *error) {
     HurrayError note;
     if (filter->dropped == 0) return HURRAY_OK;
-    hry_fail(&note, HURRAY_OK, "weight_map", HRY_NO_OFFSET, "%llu tensors of this shard are not mapped to it by the index and are left out; the first is `%s`",
+    hry_fail(&note, HURRAY_OK, "weight_map", HRY_NO_OFFSET,
+             "%llu tensors of this shard are not mapped to it by the index and are left out; the first is `%s`",
              (unsigned long long)filter->dropped, filter->first_dropped);
     hry_error_set_source(&note, path, strlen(path), (uint32_t)model->source_count - 1);
     return hry_model_note(model, &note, error);
@@ -194,7 +201,8 @@ static HurrayStatus open_shard(Index *x, HryModel *model, const char *path, cons
     struct stat info;
     if (stat(path, &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         char quoted[200];
-        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET, "shard %s is missing; the index names it, all of its files must lie beside it",
+        return hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET,
+                        "shard %s is missing; the index names it, all of its files must lie beside it",
                         hry_escape(quoted, sizeof quoted, file->name, file->len));
     }
     HurrayStatus status = hry_model_open_file(path, x->allocator, &opened, error);
@@ -204,7 +212,8 @@ static HurrayStatus open_shard(Index *x, HryModel *model, const char *path, cons
     x->file_now = file->number;
     if (opened.format != HURRAY_FORMAT_SAFETENSORS)
         status = hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET, "a shard is no safetensors file");
-    else status = hry_safetensors_open(&opened.transport, opened.size, x->limits, &filter, x->allocator, &catalogue, error);
+    else
+        status = hry_safetensors_open(&opened.transport, opened.size, x->limits, &filter, x->allocator, &catalogue, error);
     if (status == HURRAY_OK) status = hry_model_add(model, &opened.transport, catalogue, path, path, strlen(path), error);
     if (status == HURRAY_OK) return note_dropped(model, &filter, path, error);
     hry_error_set_source(error, path, strlen(path), (uint32_t)model->source_count);
@@ -235,7 +244,8 @@ static HurrayStatus open_shards(Index *x, HryModel *model, const char *path, Hur
         char quoted[200];
         const File *file = x->mapped[i].found ? NULL : file_of(x, x->mapped[i].file);
         if (!file) continue;
-        hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET, "the index says that the tensor is in %s, but it is not there; the index or the file is of another version",
+        hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "weight_map", HRY_NO_OFFSET,
+                 "the index says that the tensor is in %s, but it is not there; the index or the file is of another version",
                  hry_escape(quoted, sizeof quoted, file->name, file->len));
         hry_error_set_tensor(error, x->mapped[i].name, x->mapped[i].len, HURRAY_NONE);
         return error->code;
@@ -251,8 +261,8 @@ HurrayStatus hry_model_add_index(HryModel *model, const char *path, const HryOpe
     x.limits = limits;
     x.error = error;
     if (opened->size > limits->max_index_bytes)
-        return hry_fail(error, HURRAY_ERR_LIMIT, "index", HRY_NO_OFFSET, "the index has %llu bytes, at most %llu are allowed here", (unsigned long long)opened->size,
-                        (unsigned long long)limits->max_index_bytes);
+        return hry_fail(error, HURRAY_ERR_LIMIT, "index", HRY_NO_OFFSET, "the index has %llu bytes, at most %llu are allowed here",
+                        (unsigned long long)opened->size, (unsigned long long)limits->max_index_bytes);
     HurrayStatus status = hry_catalogue_new(x.allocator, &x.holder, error);
     if (status == HURRAY_OK) {
         x.arena = hry_arena(x.holder);
@@ -262,8 +272,10 @@ HurrayStatus hry_model_add_index(HryModel *model, const char *path, const HryOpe
     if (status == HURRAY_OK) status = parse_index(&x, opened);
     if (status == HURRAY_OK) status = open_shards(&x, model, path, error);
     if (status == HURRAY_OK) status = hry_model_join_kv(model, first, error);
-    if (status == HURRAY_OK) model->named_by_index = true;
-    else if (error->source[0] == 0) hry_error_set_source(error, path, strlen(path), UINT32_MAX);
+    if (status == HURRAY_OK)
+        model->named_by_index = true;
+    else if (error->source[0] == 0)
+        hry_error_set_source(error, path, strlen(path), UINT32_MAX);
     hry_names_clear(&x.names);
     hry_names_clear(&x.file_names);
     hry_free_array(x.allocator, x.mapped, x.capacity, sizeof *x.mapped);
@@ -294,7 +306,8 @@ static HurrayStatus note_other_value(HryModel *model, size_t source, const Hurra
     HurrayError note;
     char quoted[120];
     const char *label = model->sources[source].path;
-    hry_fail(&note, HURRAY_OK, "metadata", HRY_NO_OFFSET, "the metadata key `%s` has another value in an earlier file of the set, which counts",
+    hry_fail(&note, HURRAY_OK, "metadata", HRY_NO_OFFSET,
+             "the metadata key `%s` has another value in an earlier file of the set, which counts",
              hry_escape(quoted, sizeof quoted, entry->key, entry->key_len));
     hry_error_set_source(&note, label, strlen(label), (uint32_t)source);
     return hry_model_note(model, &note, error);
@@ -319,9 +332,12 @@ HurrayStatus hry_model_join_kv(HryModel *model, size_t first, HurrayError *error
             uint64_t other = 0;
             all[used] = catalogue->kv[k];
             HryNamesAdd added = hry_names_add(&names, used, &other);
-            if (added == HRY_NAMES_NO_MEMORY) status = hry_fail_memory(error, "joining metadata", total * sizeof *all);
-            else if (added == HRY_NAMES_ADDED) catalogue->kv[kept++] = all[used++];
-            else if (!same_value(&all[other].value, &all[used].value)) status = note_other_value(model, i, &all[used], error);
+            if (added == HRY_NAMES_NO_MEMORY)
+                status = hry_fail_memory(error, "joining metadata", total * sizeof *all);
+            else if (added == HRY_NAMES_ADDED)
+                catalogue->kv[kept++] = all[used++];
+            else if (!same_value(&all[other].value, &all[used].value))
+                status = note_other_value(model, i, &all[used], error);
         }
         if (status == HURRAY_OK) catalogue->kv_count = kept;
     }

@@ -74,16 +74,16 @@ typedef struct IndexSearch {
 
 static bool search_index(void *ctx, const HryJsonEvent *event) {
     IndexSearch *search = ctx;
-    if (event->depth == 1 && event->kind == HRY_JSON_KEY)
-        search->is_key = event->len == 10 && memcmp(event->text, "weight_map", 10) == 0;
+    if (event->depth == 1 && event->kind == HRY_JSON_KEY) search->is_key = event->len == 10 && memcmp(event->text, "weight_map", 10) == 0;
     if (event->depth == 1 && event->kind == HRY_JSON_MAP && search->is_key) search->found = true;
     return true;
 }
 
 static HurrayStatus sniff_json(const Sniff *s, const HurrayAllocator *allocator, uint32_t *format, HurrayError *error) {
     if (s->size > HRY_JSON_MAX_BYTES)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET, "the file seems to be JSON, but has %llu bytes; an index has at most %llu",
-                        (unsigned long long)s->size, (unsigned long long)HRY_JSON_MAX_BYTES);
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
+                        "the file seems to be JSON, but has %llu bytes; an index has at most %llu", (unsigned long long)s->size,
+                        (unsigned long long)HRY_JSON_MAX_BYTES);
     uint8_t *text = hry_alloc_raw(allocator, (size_t)s->size);
     if (!text) return hry_fail_memory(error, "an index file", s->size);
     IndexSearch search = {false, false};
@@ -103,7 +103,8 @@ static bool begins(const Sniff *s, size_t at, const void *magic, size_t len) {
 }
 
 static HurrayStatus refuse(HurrayError *error, const char *what, const char *advice) {
-    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is %s, which holds no tensors that can be read here; %s", what, advice);
+    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is %s, which holds no tensors that can be read here; %s", what,
+                    advice);
 }
 
 /* Kinds that people take for models. UNSUPPORTED: named; OK: none of them. */
@@ -121,7 +122,8 @@ static HurrayStatus refuse_known(const Sniff *s, uint64_t visible, HurrayError *
     if (begins(s, 0, "\x89HDF", 4)) return refuse(error, "an HDF5 file", "convert it to safetensors or NPZ");
     if (s->head[0] == 0x80 && s->head[1] >= 2 && s->head[1] <= 5)
         return refuse(error, "a Python pickle (a PyTorch checkpoint?), which is never run", "save it as safetensors");
-    if (s->head[0] == 0x08 && s->head[2] == 0x12) return refuse(error, "an ONNX model, or looks so", "export its weights as safetensors or NPZ");
+    if (s->head[0] == 0x08 && s->head[2] == 0x12)
+        return refuse(error, "an ONNX model, or looks so", "export its weights as safetensors or NPZ");
     return HURRAY_OK;
 }
 
@@ -139,8 +141,10 @@ static HurrayStatus sniff_rest(const Sniff *s, const char *name, const HurrayAll
     status = stands_at(s, visible, "{", &json, error);
     if (status != HURRAY_OK) return status;
     if (json) return sniff_json(s, allocator, format, error);
-    if (ends_with(name, ".safetensors")) *format = HURRAY_FORMAT_SAFETENSORS;
-    else if (ends_with(name, ".gguf")) *format = HURRAY_FORMAT_GGUF;
+    if (ends_with(name, ".safetensors"))
+        *format = HURRAY_FORMAT_SAFETENSORS;
+    else if (ends_with(name, ".gguf"))
+        *format = HURRAY_FORMAT_GGUF;
     else {
         char quoted[48];
         return hry_fail(error, HURRAY_ERR_INVALID_MAGIC, NULL, 0,
@@ -150,8 +154,8 @@ static HurrayStatus sniff_rest(const Sniff *s, const char *name, const HurrayAll
     return HURRAY_OK;
 }
 
-HurrayStatus hry_sniff(const HurrayTransport *transport, uint64_t size, const char *name, const HurrayAllocator *allocator, uint32_t *format,
-                       HurrayError *error) {
+HurrayStatus hry_sniff(const HurrayTransport *transport, uint64_t size, const char *name, const HurrayAllocator *allocator,
+                       uint32_t *format, HurrayError *error) {
     Sniff s = {.transport = transport, .size = size, .have = size < HEAD_SIZE ? (size_t)size : HEAD_SIZE};
     if (size == 0) return hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, 0, "the file is empty (0 bytes); the download or copy did not begin");
     if (size < 8)
@@ -161,11 +165,16 @@ HurrayStatus hry_sniff(const HurrayTransport *transport, uint64_t size, const ch
     bool safetensors = false;
     if (status == HURRAY_OK) status = looks_like_safetensors(&s, &safetensors, error);
     if (status != HURRAY_OK) return status;
-    if (safetensors) *format = HURRAY_FORMAT_SAFETENSORS;
-    else if (begins(&s, 0, "HRRYFILE", 8)) *format = HURRAY_FORMAT_HRRY;
-    else if (begins(&s, 0, "HRRY", 4) && s.head[4] < 0x20) *format = HURRAY_FORMAT_STREAM; /* another version is the reader's to refuse */
-    else if (begins(&s, 0, "GGUF", 4)) *format = HURRAY_FORMAT_GGUF;
-    else if (begins(&s, 0, "\x93NUMPY", 6)) *format = HURRAY_FORMAT_NPY;
+    if (safetensors)
+        *format = HURRAY_FORMAT_SAFETENSORS;
+    else if (begins(&s, 0, "HRRYFILE", 8))
+        *format = HURRAY_FORMAT_HRRY;
+    else if (begins(&s, 0, "HRRY", 4) && s.head[4] < 0x20)
+        *format = HURRAY_FORMAT_STREAM; /* another version is the reader's to refuse */
+    else if (begins(&s, 0, "GGUF", 4))
+        *format = HURRAY_FORMAT_GGUF;
+    else if (begins(&s, 0, "\x93NUMPY", 6))
+        *format = HURRAY_FORMAT_NPY;
     else if (begins(&s, 0, "PK\3\4", 4) || begins(&s, 0, "PK\5\6", 4)) {
         status = hry_npz_probe(transport, size, allocator, error);
         if (status == HURRAY_OK) *format = HURRAY_FORMAT_NPZ;
@@ -179,7 +188,8 @@ HurrayStatus hurray_sniff(const HurrayTransport *transport, uint32_t *format, Hu
     HurrayError own;
     hry_error_clear(&own);
     if (!transport || !format) {
-        hry_fail(&own, HURRAY_ERR_NULL_POINTER, !transport ? "transport" : "format", HRY_NO_OFFSET, "hurray_sniff needs a transport and a result");
+        hry_fail(&own, HURRAY_ERR_NULL_POINTER, !transport ? "transport" : "format", HRY_NO_OFFSET,
+                 "hurray_sniff needs a transport and a result");
         return hry_error_export(error, &own);
     }
     HurrayTransport resolved;

@@ -38,7 +38,8 @@ static bool find_end(const uint8_t *tail, size_t len, size_t *at) {
     return false;
 }
 
-static HurrayStatus read_end64(const HurrayTransport *transport, const uint8_t *locator, uint64_t locator_at, End *end, HurrayError *error) {
+static HurrayStatus read_end64(const HurrayTransport *transport, const uint8_t *locator, uint64_t locator_at, End *end,
+                               HurrayError *error) {
     uint8_t record[END64_SIZE];
     uint64_t at = hry_load_u64(locator + 8);
     if (hry_load_u32(locator + 4) != 0 || hry_load_u32(locator + 16) > 1)
@@ -58,7 +59,8 @@ static HurrayStatus read_end64(const HurrayTransport *transport, const uint8_t *
     return HURRAY_OK;
 }
 
-static HurrayStatus read_end(const HurrayTransport *transport, uint64_t size, const HurrayAllocator *allocator, End *end, HurrayError *error) {
+static HurrayStatus read_end(const HurrayTransport *transport, uint64_t size, const HurrayAllocator *allocator, End *end,
+                             HurrayError *error) {
     uint8_t record[END_SIZE], locator[LOCATOR_SIZE] = {0};
     if (size < END_SIZE) return fail_zip(error, size, "it has no end record");
     size_t len = size < TAIL_SIZE ? (size_t)size : TAIL_SIZE, at = 0;
@@ -145,8 +147,8 @@ static HurrayStatus read_entry(HryCursor *cursor, HryZipMember *member, HurrayEr
     if (member->flags & FLAGS_REFUSED)
         return fail_member(member, offset, HURRAY_ERR_UNSUPPORTED, error, "is encrypted or patched, which is not read");
     if (member->method != 0 && member->method != 8) {
-        hry_fail(error, HURRAY_ERR_UNSUPPORTED, "zip entry", offset, "compression method %u is not read; only stored (0) and deflated (8) are",
-                 (unsigned)member->method);
+        hry_fail(error, HURRAY_ERR_UNSUPPORTED, "zip entry", offset,
+                 "compression method %u is not read; only stored (0) and deflated (8) are", (unsigned)member->method);
         hry_error_set_tensor(error, member->name, member->name_len, HURRAY_NONE);
         return error->code;
     }
@@ -156,11 +158,13 @@ static HurrayStatus read_entry(HryCursor *cursor, HryZipMember *member, HurrayEr
 static HurrayStatus read_directory(HryZip *zip, const End *end, uint64_t max_bytes, HurrayError *error) {
     uint64_t expected_end;
     if (!hry_add_u64(end->directory_offset, end->directory_size, &expected_end) || expected_end != end->at)
-        return fail_zip(error, end->at, "its directory does not end where the end record begins (are there bytes in front of the archive?)");
+        return fail_zip(error, end->at,
+                        "its directory does not end where the end record begins (are there bytes in front of the archive?)");
     if (end->entries > end->directory_size / CENTRAL_SIZE) return fail_zip(error, end->at, "its directory is too small for its entries");
     if (end->directory_size > max_bytes)
-        return hry_fail(error, HURRAY_ERR_LIMIT, "zip directory", end->directory_offset, "the directory has %llu bytes, at most %llu are allowed here",
-                        (unsigned long long)end->directory_size, (unsigned long long)max_bytes);
+        return hry_fail(error, HURRAY_ERR_LIMIT, "zip directory", end->directory_offset,
+                        "the directory has %llu bytes, at most %llu are allowed here", (unsigned long long)end->directory_size,
+                        (unsigned long long)max_bytes);
     if (end->directory_size == 0) return HURRAY_OK;
     zip->directory_offset = end->directory_offset;
     zip->directory = hry_alloc_raw(&zip->allocator, (size_t)end->directory_size);
@@ -181,8 +185,8 @@ static HurrayStatus read_directory(HryZip *zip, const End *end, uint64_t max_byt
     return cursor.left ? fail_zip(error, cursor.offset, "its directory has bytes after the last entry") : HURRAY_OK;
 }
 
-HurrayStatus hry_zip_open(const HurrayTransport *transport, uint64_t size, uint64_t max_bytes, const HurrayAllocator *allocator, HryZip *out,
-                          HurrayError *error) {
+HurrayStatus hry_zip_open(const HurrayTransport *transport, uint64_t size, uint64_t max_bytes, const HurrayAllocator *allocator,
+                          HryZip *out, HurrayError *error) {
     End end = {0};
     memset(out, 0, sizeof *out);
     out->allocator = *allocator;

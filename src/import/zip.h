@@ -6,7 +6,7 @@
 #include "hurray.h"
 
 typedef struct HryZipMember {
-    const uint8_t *name; /* into the directory; no NUL; ASCII or UTF-8 */
+    const uint8_t *name;                    /* into the directory; no NUL; ASCII or UTF-8 */
     uint64_t packed, unpacked, local, data; /* data: offset of the packed bytes, once hry_zip_locate has found them */
     uint32_t crc32;
     uint16_t name_len, method, flags;
@@ -23,8 +23,8 @@ typedef struct HryZip {
 } HryZip;
 
 /* max_bytes: the largest directory that is read. On failure nothing is held. */
-HurrayStatus hry_zip_open(const HurrayTransport *transport, uint64_t size, uint64_t max_bytes, const HurrayAllocator *allocator, HryZip *out,
-                          HurrayError *error);
+HurrayStatus hry_zip_open(const HurrayTransport *transport, uint64_t size, uint64_t max_bytes, const HurrayAllocator *allocator,
+                          HryZip *out, HurrayError *error);
 void hry_zip_close(HryZip *zip);
 
 /* Reads the local header of a member, compares it with the directory, sets data. */

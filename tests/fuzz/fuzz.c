@@ -59,7 +59,8 @@ static const HryLimits limits = {1u << 20, 1u << 30, 1u << 28, 1u << 24, UINT64_
 #endif
 
 #if defined(HRY_FUZZ_DESCRIPTOR)
-static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out, HurrayError *error) {
+static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out,
+                          HurrayError *error) {
     HurrayDescriptor *descriptor = NULL;
     size_t used;
     (void)transport, (void)out;
@@ -71,14 +72,16 @@ static HurrayStatus parse(const HurrayTransport *transport, const Input *input, 
     HurrayDescriptor *again = NULL;
     HurrayAllocator own = hry_alloc_default();
     HurrayError second;
-    if (hry_descriptor_decode(bytes, len, 0, 0, &own, &used, &again, &second) != HURRAY_OK || used != len) abort(); /* what we write, we read */
+    if (hry_descriptor_decode(bytes, len, 0, 0, &own, &used, &again, &second) != HURRAY_OK || used != len)
+        abort(); /* what we write, we read */
     hry_descriptor_unref(again);
     hry_descriptor_unref(descriptor);
     free(bytes);
     return HURRAY_OK;
 }
 #else
-static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out, HurrayError *error) {
+static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out,
+                          HurrayError *error) {
 #if defined(HRY_FUZZ_SNIFF)
     uint32_t format;
     (void)out;
@@ -118,7 +121,8 @@ static void run(const uint8_t *data, size_t size, uint64_t fail_at) {
     allocator.deallocate = fuzz_deallocate;
     Input input = {malloc(size ? size : 1), size}; /* a block of exactly its size */
     if (size) memcpy((uint8_t *)(uintptr_t)input.data, data, size);
-    HurrayTransport transport = {.ctx = &input, .read_at = input_read_at, .size = input_size, .io_alignment = 1, .struct_size = sizeof(HurrayTransport)};
+    HurrayTransport transport = {
+        .ctx = &input, .read_at = input_read_at, .size = input_size, .io_alignment = 1, .struct_size = sizeof(HurrayTransport)};
     HryCatalogue *catalogue = NULL;
     HurrayError error;
     hry_error_clear(&error);

@@ -20,8 +20,10 @@ static void change(uint8_t *bytes, size_t len) {
     static const uint8_t favourites[] = {0, 1, 0x7F, 0x80, 0xFF, '"', '{', '}'};
     for (unsigned n = 1 + next_random() % 3; n > 0; n--) {
         size_t at = next_random() % len;
-        if (next_random() % 2) bytes[at] = favourites[next_random() % sizeof favourites];
-        else bytes[at] ^= (uint8_t)(1u << next_random() % 8);
+        if (next_random() % 2)
+            bytes[at] = favourites[next_random() % sizeof favourites];
+        else
+            bytes[at] ^= (uint8_t)(1u << next_random() % 8);
     }
 }
 

@@ -20,7 +20,8 @@ static HurrayDescriptor *plain(uint8_t type, uint32_t rank, const uint64_t *shap
     return descriptor_must_build(&spec);
 }
 
-static HurrayDescriptor *laid_out(uint8_t type, uint32_t rank, const uint64_t *shape, HurrayLayout *layout, uint64_t byte_offset, uint64_t bytes) {
+static HurrayDescriptor *laid_out(uint8_t type, uint32_t rank, const uint64_t *shape, HurrayLayout *layout, uint64_t byte_offset,
+                                  uint64_t bytes) {
     HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
     HurrayBufferHandle handle = {.byte_size = bytes, .alignment = 64};
     spec.rank = rank, spec.shape = shape, spec.element_type = type, spec.layout = layout, spec.byte_offset = byte_offset;
@@ -29,17 +30,20 @@ static HurrayDescriptor *laid_out(uint8_t type, uint32_t rank, const uint64_t *s
 }
 
 static HurrayKvEntry text_entry(const char *key, const char *value) {
-    return (HurrayKvEntry){.key = key, .key_len = strlen(key), .value = {.kind = HURRAY_KV_STRING, .data = value, .data_len = strlen(value)}};
+    return (HurrayKvEntry){
+        .key = key, .key_len = strlen(key), .value = {.kind = HURRAY_KV_STRING, .data = value, .data_len = strlen(value)}};
 }
 
-static HurrayExporter *begin(ScriptTransport *sink, const HurrayExportEntry *entries, size_t count, const HurrayKvEntry *kv, size_t kv_count, uint32_t flags) {
+static HurrayExporter *begin(ScriptTransport *sink, const HurrayExportEntry *entries, size_t count, const HurrayKvEntry *kv,
+                             size_t kv_count, uint32_t flags) {
     HurrayExporter *exporter = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
     HurrayExportOptions options = HURRAY_EXPORT_OPTIONS_INIT;
     options.flags = flags;
     script_sink(sink);
     HurrayTransport transport = script_transport(sink);
-    HurrayStatus status = hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error);
+    HurrayStatus status =
+        hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error);
     if (status != HURRAY_OK) print_error("%s: %s\n", error.tensor, error.message);
     assert_int_equal(status, HURRAY_OK);
     return exporter;
@@ -47,7 +51,8 @@ static HurrayExporter *begin(ScriptTransport *sink, const HurrayExportEntry *ent
 
 static void assert_written(const ScriptTransport *sink, const char *header, const void *data, size_t len) {
     size_t header_len = strlen(header);
-    if (sink->len != 8 + header_len + len || memcmp(sink->bytes + 8, header, header_len) != 0) print_error("%.*s\n", (int)sink->len - 8, (const char *)sink->bytes + 8);
+    if (sink->len != 8 + header_len + len || memcmp(sink->bytes + 8, header, header_len) != 0)
+        print_error("%.*s\n", (int)sink->len - 8, (const char *)sink->bytes + 8);
     assert_int_equal(sink->len, 8 + header_len + len);
     assert_int_equal(sink->bytes[0] | sink->bytes[1] << 8, header_len);
     assert_memory_equal(sink->bytes + 8, header, header_len);
@@ -57,10 +62,12 @@ static void assert_written(const ScriptTransport *sink, const char *header, cons
 static void tensors_go_out_by_type_then_by_name(void **state) {
     (void)state;
     ScriptTransport sink;
-    HurrayDescriptor *f16 = plain(HURRAY_TYPE_FLOAT16, 1, (const uint64_t[]){2}), *u8 = plain(HURRAY_TYPE_UINT8, 2, (const uint64_t[]){1, 3}),
-                     *f32 = plain(HURRAY_TYPE_FLOAT32, 0, NULL);
-    const HurrayExportEntry entries[] = {{.name = "z", .name_len = 1, .descriptor = u8}, {.name = "b\"/\n\x7F\x01", .name_len = 6, .descriptor = f16},
-                                         {.name = "a", .name_len = 1, .descriptor = f16}, {.name = NULL, .name_len = 0, .descriptor = f32}};
+    HurrayDescriptor *f16 = plain(HURRAY_TYPE_FLOAT16, 1, (const uint64_t[]){2}),
+                     *u8 = plain(HURRAY_TYPE_UINT8, 2, (const uint64_t[]){1, 3}), *f32 = plain(HURRAY_TYPE_FLOAT32, 0, NULL);
+    const HurrayExportEntry entries[] = {{.name = "z", .name_len = 1, .descriptor = u8},
+                                         {.name = "b\"/\n\x7F\x01", .name_len = 6, .descriptor = f16},
+                                         {.name = "a", .name_len = 1, .descriptor = f16},
+                                         {.name = NULL, .name_len = 0, .descriptor = f32}};
     const HurrayKvEntry kv[] = {text_entry("format", "pt"), text_entry("a", "\xC3\xA9\t")};
     HurrayExporter *exporter = begin(&sink, entries, 4, kv, 2, 0);
     static const size_t order[] = {3, 2, 1, 0};
@@ -83,11 +90,13 @@ static void tensors_go_out_by_type_then_by_name(void **state) {
     assert_int_equal(hurray_exporter_finish(exporter), -3000);
     assert_int_equal(hurray_exporter_finish(exporter), HURRAY_OK);
     assert_int_equal(sink.finishes, 2);
-    assert_written(&sink,
-                   "{\"__metadata__\":{\"a\":\"\xC3\xA9\\t\",\"format\":\"pt\"},\"\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
-                   "\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[4,8]},\"b\\\"/\\n\x7F\\u0001\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[8,12]},"
-                   "\"z\":{\"dtype\":\"U8\",\"shape\":[1,3],\"data_offsets\":[12,15]}}   ",
-                   "ffffaaaabbbbzzz", 15);
+    assert_written(
+        &sink,
+        "{\"__metadata__\":{\"a\":\"\xC3\xA9\\t\",\"format\":\"pt\"},\"\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+        "\"a\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[4,8]},\"b\\\"/"
+        "\\n\x7F\\u0001\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[8,12]},"
+        "\"z\":{\"dtype\":\"U8\",\"shape\":[1,3],\"data_offsets\":[12,15]}}   ",
+        "ffffaaaabbbbzzz", 15);
     assert_int_equal(hurray_exporter_destroy(&exporter), HURRAY_OK);
     assert_null(exporter);
     assert_int_equal(sink.releases, 1);
@@ -114,7 +123,8 @@ static void one_tensor(HurrayDescriptor *descriptor, const void *buffer, size_t 
         HurrayExporter *exporter = begin(&sink, &entry, 1, NULL, 0, 0);
         script_every(&sink, piece % 3);
         for (size_t at = 0; at < len; at += piece)
-            assert_int_equal(hurray_exporter_append(exporter, (const uint8_t *)buffer + at, len - at < piece ? len - at : piece), HURRAY_OK);
+            assert_int_equal(hurray_exporter_append(exporter, (const uint8_t *)buffer + at, len - at < piece ? len - at : piece),
+                             HURRAY_OK);
         assert_int_equal(hurray_exporter_finish(exporter), HURRAY_OK);
         size_t header = 8 + sink.bytes[0];
         assert_int_equal(sink.len, header + data_len);
@@ -196,7 +206,8 @@ static void what_is_written_is_read_again(void **state) {
     }
 }
 
-static void refuse(const HurrayExportEntry *entries, size_t count, const HurrayKvEntry *kv, size_t kv_count, HurrayStatus status, const char *word) {
+static void refuse(const HurrayExportEntry *entries, size_t count, const HurrayKvEntry *kv, size_t kv_count, HurrayStatus status,
+                   const char *word) {
     ScriptTransport sink;
     HurrayExporter *exporter = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
@@ -206,8 +217,10 @@ static void refuse(const HurrayExportEntry *entries, size_t count, const HurrayK
     options.allocator = &alloc.allocator;
     script_sink(&sink);
     HurrayTransport transport = script_transport(&sink);
-    HurrayStatus found = hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error);
-    if (found != status || !(strstr(error.message, word) || strstr(error.tensor, word))) print_error("%d %s: %s, expected %d `%s`\n", found, error.tensor, error.message, status, word);
+    HurrayStatus found =
+        hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error);
+    if (found != status || !(strstr(error.message, word) || strstr(error.tensor, word)))
+        print_error("%d %s: %s, expected %d `%s`\n", found, error.tensor, error.message, status, word);
     assert_int_equal(found, status);
     assert_true(strstr(error.message, word) || strstr(error.tensor, word));
     assert_null(exporter);
@@ -226,12 +239,14 @@ static void refuse_one(HurrayDescriptor *descriptor, const char *word) {
 
 static void what_safetensors_cannot_hold_is_refused_by_name(void **state) {
     (void)state;
-    static const uint8_t types[] = {HURRAY_TYPE_FLOAT128, HURRAY_TYPE_COMPLEX128, HURRAY_TYPE_INT4, HURRAY_TYPE_UINT4, HURRAY_TYPE_INT2, HURRAY_TYPE_UINT2};
+    static const uint8_t types[] = {HURRAY_TYPE_FLOAT128, HURRAY_TYPE_COMPLEX128, HURRAY_TYPE_INT4,
+                                    HURRAY_TYPE_UINT4,    HURRAY_TYPE_INT2,       HURRAY_TYPE_UINT2};
     for (size_t i = 0; i < sizeof types; i++) refuse_one(plain(types[i], 1, (const uint64_t[]){8}), "dtype");
     refuse_one(plain(HURRAY_TYPE_FLOAT4_E2M1, 1, (const uint64_t[]){3}), "whole");
     refuse_one(plain(HURRAY_TYPE_FLOAT6_E3M2, 1, (const uint64_t[]){6}), "whole");
     HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
-    HurrayBufferHandle handles[3] = {{.byte_size = 64, .alignment = 64}, {.byte_size = 64, .alignment = 64}, {.byte_size = 64, .alignment = 64}};
+    HurrayBufferHandle handles[3] = {
+        {.byte_size = 64, .alignment = 64}, {.byte_size = 64, .alignment = 64}, {.byte_size = 64, .alignment = 64}};
     HurrayLayout layout = HURRAY_LAYOUT_INIT;
     HurrayExtensionType extension = hry_st_extension(&(HryStType){.exponent_bits = 3, .mantissa_bits = 4, .bias = 8});
     uint64_t shape[3] = {2, 2, 2};
@@ -265,7 +280,8 @@ static void what_safetensors_cannot_hold_is_refused_by_name(void **state) {
     layout.tag = 0xF0, layout.private_id = 5, spec.buffer_count = 1, spec.buffers = handles;
     refuse_one(descriptor_must_build(&spec), "private");
     layout = (HurrayLayout)HURRAY_LAYOUT_INIT;
-    layout.tag = HURRAY_LAYOUT_BLOCK_PAGED, layout.page_size = 1, layout.num_pages = 1, layout.num_seqs = 0, layout.layer_index = HURRAY_NO_LAYER;
+    layout.tag = HURRAY_LAYOUT_BLOCK_PAGED, layout.page_size = 1, layout.num_pages = 1, layout.num_seqs = 0,
+    layout.layer_index = HURRAY_NO_LAYER;
     spec.rank = 3, spec.buffer_count = 3;
     refuse_one(descriptor_must_build(&spec), "paged");
 }
@@ -295,17 +311,25 @@ static void wrong_names_metadata_and_arguments_are_refused(void **state) {
     HurrayExportOptions options = HURRAY_EXPORT_OPTIONS_INIT;
     script_sink(&sink);
     HurrayTransport transport = script_transport(&sink);
-    assert_int_equal(hurray_exporter_new(NULL, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, &exporter, &error), HURRAY_ERR_NULL_POINTER);
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 1, NULL, 0, NULL, &exporter, NULL), HURRAY_ERR_NULL_POINTER);
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 1, NULL, &exporter, NULL), HURRAY_ERR_NULL_POINTER);
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, NULL, NULL), HURRAY_ERR_NULL_POINTER);
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_GGUF, NULL, 0, NULL, 0, NULL, &exporter, &error), HURRAY_ERR_UNSUPPORTED);
+    assert_int_equal(hurray_exporter_new(NULL, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, &exporter, &error),
+                     HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 1, NULL, 0, NULL, &exporter, NULL),
+                     HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 1, NULL, &exporter, NULL),
+                     HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, NULL, NULL),
+                     HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_GGUF, NULL, 0, NULL, 0, NULL, &exporter, &error),
+                     HURRAY_ERR_UNSUPPORTED);
     options.flags = 8;
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, &options, &exporter, &error), HURRAY_ERR_UNSUPPORTED);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, &options, &exporter, &error),
+                     HURRAY_ERR_UNSUPPORTED);
     options.flags = 0, options.struct_size = 4;
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, &options, &exporter, &error), HURRAY_ERR_INVALID_ARGUMENT);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, &options, &exporter, &error),
+                     HURRAY_ERR_INVALID_ARGUMENT);
     transport.write = NULL;
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, &exporter, &error), HURRAY_ERR_INVALID_ARGUMENT);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, NULL, 0, NULL, &exporter, &error),
+                     HURRAY_ERR_INVALID_ARGUMENT);
     size_t place;
     assert_int_equal(hurray_exporter_append(NULL, "", 0), HURRAY_ERR_NULL_POINTER);
     assert_int_equal(hurray_exporter_finish(NULL), HURRAY_ERR_NULL_POINTER);
@@ -344,11 +368,13 @@ static void other_metadata_becomes_text_when_asked_for(void **state) {
     HurrayExporter *exporter = begin(&sink, NULL, 0, kv, 13, HURRAY_EXPORT_KV_AS_TEXT);
     assert_int_equal(hurray_exporter_finish(exporter), HURRAY_OK);
     HryCatalogue *c = import_open(hry_import_safetensors, sink.bytes, sink.len);
-    static const char *const expected[] = {"-9223372036854775808", "18446744073709551615", "0.1", "true", "0aff", "[-1,2]", "[0.1,1e+300]", "[\"a\"b\",\"\"]", "[\"01ff\"]", "[true,false]", "nan", "-inf"};
+    static const char *const expected[] = {"-9223372036854775808", "18446744073709551615", "0.1",        "true",         "0aff", "[-1,2]",
+                                           "[0.1,1e+300]",         "[\"a\"b\",\"\"]",      "[\"01ff\"]", "[true,false]", "nan",  "-inf"};
     assert_int_equal(c->kv_count, 12);
     for (size_t i = 0; i < 12; i++) {
         const HurrayKvValue *value = &c->kv[i].value;
-        if (value->data_len != strlen(expected[i])) print_error("%.*s, expected %s\n", (int)value->data_len, (const char *)value->data, expected[i]);
+        if (value->data_len != strlen(expected[i]))
+            print_error("%.*s, expected %s\n", (int)value->data_len, (const char *)value->data, expected[i]);
         assert_int_equal(value->data_len, strlen(expected[i]));
         assert_memory_equal(value->data, expected[i], value->data_len);
     }
@@ -356,13 +382,15 @@ static void other_metadata_becomes_text_when_asked_for(void **state) {
     hurray_exporter_destroy(&exporter);
     script_free(&sink);
     const HurrayKvValue inner = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_INT64};
-    const HurrayKvEntry nested = {.key = "n", .key_len = 1, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_ARRAY, .data = &inner, .data_len = 1}};
+    const HurrayKvEntry nested = {
+        .key = "n", .key_len = 1, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_ARRAY, .data = &inner, .data_len = 1}};
     HurrayError error = HURRAY_ERROR_INIT;
     HurrayExportOptions options = HURRAY_EXPORT_OPTIONS_INIT;
     options.flags = HURRAY_EXPORT_KV_AS_TEXT;
     script_sink(&sink);
     HurrayTransport transport = script_transport(&sink);
-    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, &nested, 1, &options, &exporter, &error), HURRAY_ERR_UNSUPPORTED);
+    assert_int_equal(hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, NULL, 0, &nested, 1, &options, &exporter, &error),
+                     HURRAY_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "array of arrays"));
     script_free(&sink);
 }
@@ -422,7 +450,8 @@ static void a_failing_allocation_leaves_nothing(void **state) {
         HurrayTransport transport = script_transport(&sink);
         HurrayStatus status = hurray_exporter_new(&transport, HURRAY_FORMAT_SAFETENSORS, &entry, 1, &kv, 1, &options, &exporter, NULL);
         if (status == HURRAY_OK) status = hurray_exporter_append(exporter, "acbd", 4);
-        if (status == HURRAY_ERR_NO_MEMORY && exporter) status = hurray_exporter_append(exporter, "acbd", 4), assert_int_equal(status, HURRAY_OK);
+        if (status == HURRAY_ERR_NO_MEMORY && exporter)
+            status = hurray_exporter_append(exporter, "acbd", 4), assert_int_equal(status, HURRAY_OK);
         bool done = status == HURRAY_OK && alloc.calls < k;
         if (!done && !exporter) assert_int_equal(status, HURRAY_ERR_NO_MEMORY);
         hurray_exporter_destroy(&exporter);

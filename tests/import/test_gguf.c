@@ -114,8 +114,8 @@ static void arrays_become_arrays_of_the_widened_kind(void **state) {
     key(&file, "bools", 9), built_u32(&file, 7), built_u64(&file, 2), built_u8(&file, 0), built_u8(&file, 9);
     key(&file, "texts", 9), built_u32(&file, 8), built_u64(&file, 2), text(&file, ""), text(&file, "ab");
     key(&file, "mixed", 9), built_u32(&file, 8), built_u64(&file, 2), text(&file, "a"), text(&file, "\xFF");
-    key(&file, "deep", 9), built_u32(&file, 9), built_u64(&file, 2), built_u32(&file, 4), built_u64(&file, 1), built_u32(&file, 7), built_u32(&file, 8), built_u64(&file, 1),
-        text(&file, "x");
+    key(&file, "deep", 9), built_u32(&file, 9), built_u64(&file, 2), built_u32(&file, 4), built_u64(&file, 1), built_u32(&file, 7),
+        built_u32(&file, 8), built_u64(&file, 1), text(&file, "x");
     HryCatalogue *c = open_built(&file);
     const int64_t *numbers = value_of(c, "i8s")->data;
     assert_true(numbers[0] == -1 && numbers[2] == 3);
@@ -143,8 +143,10 @@ static void arrays_may_be_eight_deep_and_no_deeper(void **state) {
         key(&file, "deep", 9);
         for (int i = 1; i < depth; i++) built_u32(&file, 9), built_u64(&file, 1);
         built_u32(&file, 4), built_u64(&file, 1), built_u32(&file, 5);
-        if (depth <= 8) hry_catalogue_unref(open_built(&file));
-        else refuse_built(&file, HURRAY_ERR_TOO_DEEP, "8");
+        if (depth <= 8)
+            hry_catalogue_unref(open_built(&file));
+        else
+            refuse_built(&file, HURRAY_ERR_TOO_DEEP, "8");
     }
 }
 
@@ -176,8 +178,9 @@ static void shapes_are_reversed_and_offsets_become_places(void **state) {
 
 static void every_type_of_the_list_is_known_and_no_other(void **state) {
     (void)state;
-    static const uint8_t plain[][3] = {{0, HURRAY_TYPE_FLOAT32, 4}, {1, HURRAY_TYPE_FLOAT16, 2}, {30, HURRAY_TYPE_BFLOAT16, 2}, {24, HURRAY_TYPE_INT8, 1},
-                                       {25, HURRAY_TYPE_INT16, 2},  {26, HURRAY_TYPE_INT32, 4},  {27, HURRAY_TYPE_INT64, 8},    {28, HURRAY_TYPE_FLOAT64, 8}};
+    static const uint8_t plain[][3] = {{0, HURRAY_TYPE_FLOAT32, 4}, {1, HURRAY_TYPE_FLOAT16, 2}, {30, HURRAY_TYPE_BFLOAT16, 2},
+                                       {24, HURRAY_TYPE_INT8, 1},   {25, HURRAY_TYPE_INT16, 2},  {26, HURRAY_TYPE_INT32, 4},
+                                       {27, HURRAY_TYPE_INT64, 8},  {28, HURRAY_TYPE_FLOAT64, 8}};
     unsigned accepted = 0;
     for (uint32_t type = 0; type < 50; type++) {
         const HryGgmlType *block = hry_ggml_find(type);
@@ -208,9 +211,11 @@ static void every_type_of_the_list_is_known_and_no_other(void **state) {
 
 static void a_block_tensor_has_the_documented_descriptor(void **state) {
     (void)state;
-    static const uint8_t expected[85] = {0x48, 0x52, 0x52, 0x59, 1, 0, 0x55, 0, 0, 0, 0, 0, 0, 0, 3, 0xf0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80, 2, 0, 0, 0, 0, 0, 0,
-                                         0, 0, 0, 0, 0, 0, 0, 0, 0x47, 0x47, 0x4d, 0x4c, 0x42, 0x4c, 0x4b, 0x31, 0x0c, 0, 0, 0, 6, 0, 0, 0, 0x20, 0, 0, 0, 0x16, 0, 0, 0, 1,
-                                         0, 0xb8, 1, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t expected[85] = {0x48, 0x52, 0x52, 0x59, 1, 0, 0x55, 0, 0, 0,    0,    0,    0,    0,    3,    0xf0, 2,
+                                         0,    0,    0,    0,    1, 0, 0,    0, 0, 0,    0,    0x80, 2,    0,    0,    0,    0,
+                                         0,    0,    0,    0,    0, 0, 0,    0, 0, 0,    0x47, 0x47, 0x4d, 0x4c, 0x42, 0x4c, 0x4b,
+                                         0x31, 0x0c, 0,    0,    0, 6, 0,    0, 0, 0x20, 0,    0,    0,    0x16, 0,    0,    0,
+                                         1,    0,    0xb8, 1,    0, 0, 0,    0, 0, 0x40, 0,    0,    0,    0,    0,    0,    0};
     Built file = {0};
     head(&file, 1, 0);
     info(&file, "t", 2, (const uint64_t[]){640, 256}, 6, 0);
@@ -231,7 +236,9 @@ static void a_wrong_header_is_refused_by_name(void **state) {
         uint32_t version;
         HurrayStatus status;
         const char *word;
-    } cases[] = {{1, HURRAY_ERR_VERSION_MISMATCH, "version 1"}, {4, HURRAY_ERR_VERSION_MISMATCH, "version 4"}, {0x03000000, HURRAY_ERR_UNSUPPORTED, "big-endian"}};
+    } cases[] = {{1, HURRAY_ERR_VERSION_MISMATCH, "version 1"},
+                 {4, HURRAY_ERR_VERSION_MISMATCH, "version 4"},
+                 {0x03000000, HURRAY_ERR_UNSUPPORTED, "big-endian"}};
     Built file = {0};
     for (size_t i = 0; i < 3; i++) {
         built_text(&file, "GGUF"), built_u32(&file, cases[i].version), built_u64(&file, 0), built_u64(&file, 0);
@@ -296,7 +303,8 @@ static void wrong_tensors_are_refused_by_name(void **state) {
     refuse_built(&file, HURRAY_ERR_INVALID_CONTAINER, "offset 4, expected 32");
     head(&file, 1, 0), info(&file, "a", 0, NULL, 0, 0), pad(&file, 32), built_zeros(&file, 1);
     refuse_built(&file, HURRAY_ERR_TRUNCATED, "3 bytes");
-    head(&file, 1, 1), key(&file, "general.alignment", 4), built_u32(&file, 1u << 30), info(&file, "a", 0, NULL, 0, 0), built_zeros(&file, 64);
+    head(&file, 1, 1), key(&file, "general.alignment", 4), built_u32(&file, 1u << 30), info(&file, "a", 0, NULL, 0, 0),
+        built_zeros(&file, 64);
     refuse_built(&file, HURRAY_ERR_TRUNCATED, "1073741824");
     head(&file, 1, 0), info(&file, "a", 1, (const uint64_t[]){UINT64_MAX >> 2}, 0, 0), built_zeros(&file, 64);
     refuse_built(&file, HURRAY_ERR_INVALID_CONTAINER, "64 bits");
@@ -341,7 +349,8 @@ static void build_sample(Built *file) {
     key(file, "general.alignment", 4), built_u32(file, 8);
     key(file, "name", 8), text(file, "a model with a name that is longer than the smallest chunk");
     key(file, "tokens", 9), built_u32(file, 8), built_u64(file, 3), text(file, "a"), text(file, "bc"), text(file, "");
-    key(file, "deep", 9), built_u32(file, 9), built_u64(file, 1), built_u32(file, 6), built_u64(file, 2), built_f32(file, 1), built_f32(file, 2);
+    key(file, "deep", 9), built_u32(file, 9), built_u64(file, 1), built_u32(file, 6), built_u64(file, 2), built_f32(file, 1),
+        built_f32(file, 2);
     info(file, "blocks", 1, (const uint64_t[]){32}, 8, 0);
     info(file, "plain", 2, (const uint64_t[]){2, 1}, 26, 40);
     pad(file, 8);

@@ -94,7 +94,8 @@ static void refuse_model(const char *name, HurrayStatus status, const char *word
     fail_alloc_init(&alloc);
     HurrayStatus found = hry_model_open_path(in_folder(name), &limits, &alloc.allocator, &model, &error);
     bool said = found && (strstr(error.message, word) || strstr(error.tensor, word));
-    if (found != status || !said) print_error("%d: %s: %s: %s; expected %d `%s`\n", found, error.source, error.tensor, found ? error.message : "", status, word);
+    if (found != status || !said)
+        print_error("%d: %s: %s: %s; expected %d `%s`\n", found, error.source, error.tensor, found ? error.message : "", status, word);
     assert_int_equal(found, status);
     assert_true(said);
     assert_true(error.source[0] != 0);
@@ -154,7 +155,8 @@ static void a_lone_array_is_named_after_its_stem(void **state) {
 static void write_shards(void) {
     mkdir(in_folder("s"), 0700);
     mkdir(in_folder("s/sub"), 0700);
-    write_safetensors("s/b-file", "{\"__metadata__\":{\"k\":\"1\",\"only\":\"b\"}," ENTRY("y", "[2]", 0, 2) "," ENTRY("stray", "[1]", 2, 3) "}", 3);
+    write_safetensors("s/b-file",
+                      "{\"__metadata__\":{\"k\":\"1\",\"only\":\"b\"}," ENTRY("y", "[2]", 0, 2) "," ENTRY("stray", "[1]", 2, 3) "}", 3);
     write_safetensors("s/sub/a-file", "{\"__metadata__\":{\"k\":\"2\"}," ENTRY("x", "[2]", 0, 2) "," ENTRY("y", "[1]", 2, 3) "}", 3);
     write_text("s/model.safetensors.index.json",
                "{\"metadata\":{\"total_size\":{\"deep\":[1]}},\"weight_map\":{\"x\":\"sub/a-file\",\"y\":\"b-file\"},\"other\":[{}]}");
@@ -208,7 +210,9 @@ static void a_wrong_index_is_refused_by_name(void **state) {
     write_text("s/text", "some other text");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_text("s/index.json", cases[i][0]);
-        HurrayStatus status = strstr(cases[i][0], "\"x\":\"b-file\",\"x\"") ? HURRAY_ERR_DUPLICATE_NAME : i == 14 ? HURRAY_ERR_INVALID_MAGIC : HURRAY_ERR_INVALID_CONTAINER;
+        HurrayStatus status = strstr(cases[i][0], "\"x\":\"b-file\",\"x\"") ? HURRAY_ERR_DUPLICATE_NAME
+                              : i == 14                                     ? HURRAY_ERR_INVALID_MAGIC
+                                                                            : HURRAY_ERR_INVALID_CONTAINER;
         refuse_model("s/index.json", status, cases[i][1]);
     }
     /* names may look like a way up without being one */
@@ -300,7 +304,10 @@ static void sources_are_opened_in_order_and_transports_stay_on_failure(void **st
     script_source(&array, npy.bytes, npy.len);
     write_safetensors("one.bin", "{" ENTRY("a", "[1]", 0, 1) "}", 1);
     HurrayTransport t = script_transport(&good), u = script_transport(&bad), v = script_transport(&array);
-    HurraySource sources[4] = {{.path = in_folder("one.bin"), .label = "l\x01", .label_len = 2}, {.transport = &t}, {.transport = &v}, {.transport = &u, .label = "idx", .label_len = 3}};
+    HurraySource sources[4] = {{.path = in_folder("one.bin"), .label = "l\x01", .label_len = 2},
+                               {.transport = &t},
+                               {.transport = &v},
+                               {.transport = &u, .label = "idx", .label_len = 3}};
     assert_int_equal(hry_model_open_sources(sources, 4, &limits, &alloc.allocator, &model, &error), HURRAY_ERR_UNSUPPORTED);
     assert_string_equal(error.source, "idx");
     assert_int_equal(good.releases + bad.releases + array.releases, 0);

@@ -21,8 +21,14 @@ static void keep(void *data, void *context) { (void)data, (void)context; }
 static HurrayTensor *blocks_tensor(const HryGgmlType *type, uint8_t *blocks, uint64_t rows) {
     uint8_t data[HRY_GGML_LAYOUT_DATA];
     hry_store_u32(data, type->number), hry_store_u32(data + 4, type->block_elements), hry_store_u32(data + 8, type->block_bytes);
-    HryImported imported = {.element_type = HURRAY_TYPE_FLOAT32, .layout_tag = HRY_GGML_LAYOUT_TAG, .rank = 2, .shape = (const uint64_t[]){rows, type->block_elements},
-                            .byte_size = rows * type->block_bytes, .private_id = HRY_GGML_LAYOUT_ID, .private_data = data, .private_len = HRY_GGML_LAYOUT_DATA};
+    HryImported imported = {.element_type = HURRAY_TYPE_FLOAT32,
+                            .layout_tag = HRY_GGML_LAYOUT_TAG,
+                            .rank = 2,
+                            .shape = (const uint64_t[]){rows, type->block_elements},
+                            .byte_size = rows * type->block_bytes,
+                            .private_id = HRY_GGML_LAYOUT_ID,
+                            .private_data = data,
+                            .private_len = HRY_GGML_LAYOUT_DATA};
     HurrayAllocator allocator = hry_alloc_default();
     HurrayDescriptor *descriptor = NULL;
     HurrayBuffer *buffer = NULL;
@@ -130,14 +136,18 @@ static void scales_that_the_schemes_cannot_hold_are_refused(void **state) {
     uint8_t block[292] = {0}, codes[256], scales[64];
     HurrayError error;
     hry_store_u16(block, 0x7C00);
-    assert_int_equal(hry_native_convert(hry_native_find(8), hry_ggml_find(8), block, 1, codes, scales, 41, &error), HURRAY_ERR_INVALID_DATA);
+    assert_int_equal(hry_native_convert(hry_native_find(8), hry_ggml_find(8), block, 1, codes, scales, 41, &error),
+                     HURRAY_ERR_INVALID_DATA);
     assert_non_null(strstr(error.message, "41"));
     hry_store_u32(block, 0x7FC00000);
-    assert_int_equal(hry_native_convert(hry_native_find(15), hry_ggml_find(15), block, 1, codes, scales, 0, &error), HURRAY_ERR_INVALID_DATA);
+    assert_int_equal(hry_native_convert(hry_native_find(15), hry_ggml_find(15), block, 1, codes, scales, 0, &error),
+                     HURRAY_ERR_INVALID_DATA);
     block[0] = 0xFF;
-    assert_int_equal(hry_native_convert(hry_native_find(39), hry_ggml_find(39), block, 1, codes, scales, 0, &error), HURRAY_ERR_INVALID_DATA);
+    assert_int_equal(hry_native_convert(hry_native_find(39), hry_ggml_find(39), block, 1, codes, scales, 0, &error),
+                     HURRAY_ERR_INVALID_DATA);
     block[0] = 0, block[1] = 1;
-    assert_int_equal(hry_native_convert(hry_native_find(39), hry_ggml_find(39), block, 1, codes, scales, 0, &error), HURRAY_ERR_INVALID_DATA);
+    assert_int_equal(hry_native_convert(hry_native_find(39), hry_ggml_find(39), block, 1, codes, scales, 0, &error),
+                     HURRAY_ERR_INVALID_DATA);
     block[1] = 0x80;
     memset(block + 2, 0x08, 15);
     assert_int_equal(hry_native_convert(hry_native_find(39), hry_ggml_find(39), block, 1, codes, scales, 0, &error), HURRAY_OK);

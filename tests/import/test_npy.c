@@ -10,8 +10,8 @@
 
 #include "support/import_case.h"
 
-static HurrayStatus open_npy(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, const HurrayAllocator *allocator, HryCatalogue **out,
-                             HurrayError *error) {
+static HurrayStatus open_npy(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, const HurrayAllocator *allocator,
+                             HryCatalogue **out, HurrayError *error) {
     return hry_import_npy(transport, size, "stem", limits, allocator, out, error);
 }
 
@@ -63,9 +63,10 @@ static void every_type_is_read_in_every_byte_order(void **state) {
     static const struct {
         const char *code;
         uint8_t tag, size, unit;
-    } types[] = {{"b1", HURRAY_TYPE_BOOL, 1, 1},   {"i1", HURRAY_TYPE_INT8, 1, 1},     {"i2", HURRAY_TYPE_INT16, 2, 2},   {"i4", HURRAY_TYPE_INT32, 4, 4},
-                 {"i8", HURRAY_TYPE_INT64, 8, 8},  {"u1", HURRAY_TYPE_UINT8, 1, 1},    {"u2", HURRAY_TYPE_UINT16, 2, 2},  {"u4", HURRAY_TYPE_UINT32, 4, 4},
-                 {"u8", HURRAY_TYPE_UINT64, 8, 8}, {"f2", HURRAY_TYPE_FLOAT16, 2, 2},  {"f4", HURRAY_TYPE_FLOAT32, 4, 4}, {"f8", HURRAY_TYPE_FLOAT64, 8, 8},
+    } types[] = {{"b1", HURRAY_TYPE_BOOL, 1, 1},      {"i1", HURRAY_TYPE_INT8, 1, 1},        {"i2", HURRAY_TYPE_INT16, 2, 2},
+                 {"i4", HURRAY_TYPE_INT32, 4, 4},     {"i8", HURRAY_TYPE_INT64, 8, 8},       {"u1", HURRAY_TYPE_UINT8, 1, 1},
+                 {"u2", HURRAY_TYPE_UINT16, 2, 2},    {"u4", HURRAY_TYPE_UINT32, 4, 4},      {"u8", HURRAY_TYPE_UINT64, 8, 8},
+                 {"f2", HURRAY_TYPE_FLOAT16, 2, 2},   {"f4", HURRAY_TYPE_FLOAT32, 4, 4},     {"f8", HURRAY_TYPE_FLOAT64, 8, 8},
                  {"c8", HURRAY_TYPE_COMPLEX64, 8, 4}, {"c16", HURRAY_TYPE_COMPLEX128, 16, 8}};
     static const char orders[] = "<>=|-";
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -122,9 +123,10 @@ static void fortran_order_is_column_major_from_rank_two_on(void **state) {
 
 static void what_numpy_writes_in_any_version_is_accepted(void **state) {
     (void)state;
-    static const char *const headers[] = {
-        "{'shape':(6L,),\"descr\":u'<f4','fortran_order':False}", "\t{ 'descr' : '<f4' ,\r\n'fortran_order' : False , 'shape' : ( 6 , ) , }\n\n",
-        "{'descr': U'f4', 'fortran_order': True, 'shape': (2, 3,)}", "{'descr': '=f4', 'fortran_order': False, 'shape': (1,2,3)}"};
+    static const char *const headers[] = {"{'shape':(6L,),\"descr\":u'<f4','fortran_order':False}",
+                                          "\t{ 'descr' : '<f4' ,\r\n'fortran_order' : False , 'shape' : ( 6 , ) , }\n\n",
+                                          "{'descr': U'f4', 'fortran_order': True, 'shape': (2, 3,)}",
+                                          "{'descr': '=f4', 'fortran_order': False, 'shape': (1,2,3)}"};
     for (size_t i = 0; i < 4; i++) hry_catalogue_unref(open_header(headers[i], 24));
     const char *plain = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}";
     for (uint8_t version = 2; version <= 3; version++) {
@@ -157,8 +159,10 @@ static void the_first_bytes_are_checked(void **state) {
 
 static void types_that_are_not_read_are_quoted_with_a_reason(void **state) {
     (void)state;
-    static const char *const types[][2] = {{"|O", "pickle"},  {"<V2", "guessed"}, {"<f1", "guessed"},   {"<f16", "platform"}, {"<f12", "platform"}, {"<c32", "platform"}, {"<U2", "texts"},
-                                           {"|S5", "texts"},  {"<M8[ns]", "dates"}, {"<m8", "dates"},   {"float32", "float32"}, {"", "none of"},   {"<", "none of"},     {"<i3", "i3"}};
+    static const char *const types[][2] = {{"|O", "pickle"},     {"<V2", "guessed"},   {"<f1", "guessed"},     {"<f16", "platform"},
+                                           {"<f12", "platform"}, {"<c32", "platform"}, {"<U2", "texts"},       {"|S5", "texts"},
+                                           {"<M8[ns]", "dates"}, {"<m8", "dates"},     {"float32", "float32"}, {"", "none of"},
+                                           {"<", "none of"},     {"<i3", "i3"}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char header[120];
         snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1,)}", types[i][0]);

@@ -26,7 +26,7 @@ typedef struct Member {
     uint16_t flags, method;
     const uint8_t *bytes; /* unpacked */
     size_t len;
-    uint32_t crc_error;                /* added to the CRC */
+    uint32_t crc_error;                 /* added to the CRC */
     int64_t unpacked_error, packed_cut; /* added to the directory's size; taken from the packed bytes */
     const char *local_name;
 } Member;
@@ -50,7 +50,8 @@ static void add(Zip *zip, const Member *m) {
     uint64_t unpacked = (uint64_t)((int64_t)m->len + m->unpacked_error);
     uint32_t crc = (uint32_t)crc32(0, m->bytes, (uInt)m->len) + m->crc_error;
     const char *local_name = m->local_name ? m->local_name : m->name;
-    built_u32(&zip->file, 0x04034b50), built_u16(&zip->file, 20), built_u16(&zip->file, m->flags), built_u16(&zip->file, m->method), built_u32(&zip->file, 0);
+    built_u32(&zip->file, 0x04034b50), built_u16(&zip->file, 20), built_u16(&zip->file, m->flags), built_u16(&zip->file, m->method),
+        built_u32(&zip->file, 0);
     built_u32(&zip->file, 0xDEAD), built_u32(&zip->file, UINT32_MAX), built_u32(&zip->file, UINT32_MAX);
     built_u16(&zip->file, (uint16_t)strlen(local_name)), built_u16(&zip->file, 20), built_text(&zip->file, local_name);
     built_u16(&zip->file, 1), built_u16(&zip->file, 16), built_u64(&zip->file, 1), built_u64(&zip->file, 2);
@@ -58,7 +59,8 @@ static void add(Zip *zip, const Member *m) {
     free(packed);
     Built *d = &zip->directory;
     built_u32(d, 0x02014b50), built_u16(d, 20), built_u16(d, 20), built_u16(d, m->flags), built_u16(d, m->method), built_u32(d, 0);
-    built_u32(d, crc), built_u32(d, zip->zip64 ? UINT32_MAX : (uint32_t)packed_len), built_u32(d, zip->zip64 ? UINT32_MAX : (uint32_t)unpacked);
+    built_u32(d, crc), built_u32(d, zip->zip64 ? UINT32_MAX : (uint32_t)packed_len),
+        built_u32(d, zip->zip64 ? UINT32_MAX : (uint32_t)unpacked);
     built_u16(d, (uint16_t)name_len), built_u16(d, zip->zip64 ? 28 : 0), built_u16(d, 0), built_u16(d, 0), built_u16(d, 0), built_u32(d, 0);
     built_u32(d, zip->zip64 ? UINT32_MAX : (uint32_t)local), built_text(d, m->name);
     if (zip->zip64) built_u16(d, 1), built_u16(d, 24), built_u64(d, unpacked), built_u64(d, packed_len), built_u64(d, local);
@@ -71,13 +73,16 @@ static Built finish(Zip *zip, const char *comment) {
     built_bytes(&zip->file, zip->directory.bytes, zip->directory.len);
     if (zip->zip64) {
         size_t end = zip->file.len;
-        built_u32(&zip->file, 0x06064b50), built_u64(&zip->file, 44), built_u16(&zip->file, 45), built_u16(&zip->file, 45), built_u32(&zip->file, 0), built_u32(&zip->file, 0);
-        built_u64(&zip->file, zip->count), built_u64(&zip->file, zip->count), built_u64(&zip->file, zip->directory.len), built_u64(&zip->file, at);
+        built_u32(&zip->file, 0x06064b50), built_u64(&zip->file, 44), built_u16(&zip->file, 45), built_u16(&zip->file, 45),
+            built_u32(&zip->file, 0), built_u32(&zip->file, 0);
+        built_u64(&zip->file, zip->count), built_u64(&zip->file, zip->count), built_u64(&zip->file, zip->directory.len),
+            built_u64(&zip->file, at);
         built_u32(&zip->file, 0x07064b50), built_u32(&zip->file, 0), built_u64(&zip->file, end), built_u32(&zip->file, 1);
     }
     built_u32(&zip->file, 0x06054b50), built_u16(&zip->file, 0), built_u16(&zip->file, 0);
     built_u16(&zip->file, zip->zip64 ? 0xFFFF : (uint16_t)zip->count), built_u16(&zip->file, zip->zip64 ? 0xFFFF : (uint16_t)zip->count);
-    built_u32(&zip->file, zip->zip64 ? UINT32_MAX : (uint32_t)zip->directory.len), built_u32(&zip->file, zip->zip64 ? UINT32_MAX : (uint32_t)at);
+    built_u32(&zip->file, zip->zip64 ? UINT32_MAX : (uint32_t)zip->directory.len),
+        built_u32(&zip->file, zip->zip64 ? UINT32_MAX : (uint32_t)at);
     built_u16(&zip->file, (uint16_t)strlen(comment)), built_text(&zip->file, comment);
     Built file = zip->file;
     built_free(&zip->directory);
@@ -175,7 +180,8 @@ static void spoiled(const Member *member, HurrayStatus status, const char *word)
     assert_int_equal(c->entry_count, 3);
     assert_null(c->entries[1].descriptor);
     const HurrayError *fault = &c->faults[c->entries[1].fault - 1];
-    if (fault->code != status || !strstr(fault->message, word)) print_error("%d: %s, expected %d `%s`\n", fault->code, fault->message, status, word);
+    if (fault->code != status || !strstr(fault->message, word))
+        print_error("%d: %s, expected %d `%s`\n", fault->code, fault->message, status, word);
     assert_int_equal(fault->code, status);
     assert_non_null(strstr(fault->message, word));
     assert_true(strlen(fault->tensor) > 0);
@@ -197,10 +203,13 @@ static void a_fault_of_a_member_spoils_only_that_member(void **state) {
     spoiled(&(Member){.name = "m", .bytes = object.bytes, .len = object.len}, HURRAY_ERR_INVALID_TYPE, "pickle");
     spoiled(&(Member){.name = "m", .bytes = good.bytes, .len = good.len - 1}, HURRAY_ERR_TRUNCATED, "6 bytes, 5 are there");
     spoiled(&(Member){.name = "m", .bytes = good.bytes, .len = 40}, HURRAY_ERR_TRUNCATED, "header");
-    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .unpacked_error = 1}, HURRAY_ERR_INVALID_CONTAINER, "1 bytes too many");
-    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .unpacked_error = 1000000}, HURRAY_ERR_INVALID_CONTAINER, "cannot become");
+    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .unpacked_error = 1}, HURRAY_ERR_INVALID_CONTAINER,
+            "1 bytes too many");
+    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .unpacked_error = 1000000},
+            HURRAY_ERR_INVALID_CONTAINER, "cannot become");
     spoiled(&(Member){.name = "m", .bytes = good.bytes, .len = good.len, .unpacked_error = 1}, HURRAY_ERR_INVALID_CONTAINER, "stored");
-    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .packed_cut = 60}, HURRAY_ERR_INVALID_DATA, "ends early");
+    spoiled(&(Member){.name = "m", .method = 8, .bytes = good.bytes, .len = good.len, .packed_cut = 60}, HURRAY_ERR_INVALID_DATA,
+            "ends early");
     spoiled(&(Member){.name = "m", .bytes = empty.bytes, .len = empty.len, .crc_error = 1}, HURRAY_ERR_CHECKSUM, "CRC-32");
     built_free(&good), built_free(&object), built_free(&empty);
 }
@@ -294,7 +303,8 @@ static void zip64_records_must_agree(void **state) {
         int record; /* 0: zip64 end, 1: locator, 2: end, 3: the entry's extra */
         size_t at;
         uint8_t value;
-    } cases[] = {{0, 0, 0}, {0, 4, 45}, {0, 16, 1}, {0, 24, 9}, {0, 32, 9}, {0, 40, 1}, {0, 48, 1}, {1, 0, 0}, {1, 4, 1}, {1, 8, 0xFF}, {1, 16, 3}};
+    } cases[] = {{0, 0, 0},  {0, 4, 45}, {0, 16, 1}, {0, 24, 9},   {0, 32, 9}, {0, 40, 1},
+                 {0, 48, 1}, {1, 0, 0},  {1, 4, 1},  {1, 8, 0xFF}, {1, 16, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t *byte = file.bytes + (cases[i].record == 0 ? end : locator) + cases[i].at, old = *byte;
         *byte = cases[i].value;
@@ -337,8 +347,8 @@ static void cut_and_damaged_archives_are_refused_or_harmless(void **state) {
     built_free(&file);
 }
 
-static HurrayStatus probe(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, const HurrayAllocator *allocator, HryCatalogue **out,
-                          HurrayError *error) {
+static HurrayStatus probe(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, const HurrayAllocator *allocator,
+                          HryCatalogue **out, HurrayError *error) {
     (void)limits, (void)out;
     return hry_npz_probe(transport, size, allocator, error);
 }

@@ -11,7 +11,8 @@
 #include "support/fail_alloc.h"
 #include "support/import_case.h"
 
-#define ENTRY(name, dtype, shape, begin, end) "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+#define ENTRY(name, dtype, shape, begin, end)                                                                                              \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
 
 static HryCatalogue *open_header(const char *header, size_t data_len) {
     Built file = {0};
@@ -150,8 +151,10 @@ static void metadata_becomes_strings_in_file_order(void **state) {
 static void what_writers_do_is_accepted(void **state) {
     (void)state;
     hry_catalogue_unref(open_header("   \t\r\n{}  \n ", 0));
-    hry_catalogue_unref(open_header("{\"t\":{\"x\":[{\"y\":[1,null]}],\"dtype\":\"U8\",\"z\":{},\"shape\":[],\"data_offsets\":[0,1],\"w\":1.5e3}}", 1));
-    HryCatalogue *catalogue = open_header("{" ENTRY("e", "F32", "[0,18446744073709551614,4]", 0, 0) "," ENTRY("s", "U8", "[]", 0, 1) "}", 1);
+    hry_catalogue_unref(
+        open_header("{\"t\":{\"x\":[{\"y\":[1,null]}],\"dtype\":\"U8\",\"z\":{},\"shape\":[],\"data_offsets\":[0,1],\"w\":1.5e3}}", 1));
+    HryCatalogue *catalogue =
+        open_header("{" ENTRY("e", "F32", "[0,18446744073709551614,4]", 0, 0) "," ENTRY("s", "U8", "[]", 0, 1) "}", 1);
     assert_int_equal(find(catalogue, "e")->data_length, 0);
     hry_catalogue_unref(catalogue);
 }
@@ -159,8 +162,22 @@ static void what_writers_do_is_accepted(void **state) {
 static void what_is_no_json_is_refused_with_its_place(void **state) {
     (void)state;
     const HurrayStatus bad = HURRAY_ERR_INVALID_CONTAINER;
-    static const char *const texts[] = {"{\"a\":}", "[]", "3", "\xEF\xBB\xBF{}", "{} // x", "{/* */}", "{'a':1}", "{\"a\":1,}", "{",
-                                        "{\"t\":{\"shape\":[01]}}", "{\"t\":{\"shape\":[+1]}}", "{\"a\tb\":1}", "{\"a\\x\":1}", "{\"a\":NaN}", "nul", "   "};
+    static const char *const texts[] = {"{\"a\":}",
+                                        "[]",
+                                        "3",
+                                        "\xEF\xBB\xBF{}",
+                                        "{} // x",
+                                        "{/* */}",
+                                        "{'a':1}",
+                                        "{\"a\":1,}",
+                                        "{",
+                                        "{\"t\":{\"shape\":[01]}}",
+                                        "{\"t\":{\"shape\":[+1]}}",
+                                        "{\"a\tb\":1}",
+                                        "{\"a\\x\":1}",
+                                        "{\"a\":NaN}",
+                                        "nul",
+                                        "   "};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) refuse_header(texts[i], 0, bad, NULL);
     refuse_header("{\"a\":}", 0, bad, "offset 13");
     refuse_header("{\"a\":}", 0, bad, "`}`");
@@ -184,8 +201,10 @@ static void nesting_is_bounded_and_takes_no_stack(void **state) {
         memset(at, '[', (size_t)inner);
         memset(at + inner, ']', (size_t)inner);
         strcpy(at + 2 * inner, "}}");
-        if (depth <= 127) hry_catalogue_unref(open_header(header, 1));
-        else refuse_header(header, 1, HURRAY_ERR_INVALID_CONTAINER, "127");
+        if (depth <= 127)
+            hry_catalogue_unref(open_header(header, 1));
+        else
+            refuse_header(header, 1, HURRAY_ERR_INVALID_CONTAINER, "127");
     }
 }
 
@@ -195,8 +214,10 @@ static void a_name_that_stands_twice_is_refused(void **state) {
     refuse_header("{" ENTRY("w", "U8", "[1]", 0, 1) "," ENTRY("\\u0077", "U8", "[1]", 1, 2) "}", 2, HURRAY_ERR_DUPLICATE_NAME, "w");
     refuse_header("{\"__metadata__\":{\"k\":\"\",\"k\":\"\"}}", 0, HURRAY_ERR_INVALID_KV, "twice");
     refuse_header("{\"__metadata__\":{},\"__metadata__\":{}}", 0, HURRAY_ERR_INVALID_CONTAINER, "twice");
-    refuse_header("{\"t\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, HURRAY_ERR_INVALID_CONTAINER, "dtype");
-    refuse_header("{\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,1]}}", 1, HURRAY_ERR_INVALID_CONTAINER, "twice");
+    refuse_header("{\"t\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, HURRAY_ERR_INVALID_CONTAINER,
+                  "dtype");
+    refuse_header("{\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,1]}}", 1, HURRAY_ERR_INVALID_CONTAINER,
+                  "twice");
 }
 
 static void entries_of_another_form_are_refused(void **state) {
@@ -209,7 +230,8 @@ static void entries_of_another_form_are_refused(void **state) {
     refuse_header("{\"t\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", 1, bad, "no shape");
     refuse_header("{\"t\":{\"dtype\":\"U8\",\"shape\":[1]}}", 1, bad, "no data_offsets");
     refuse_header("{\"t\":{\"dtype\":\"U8\",\"shape\":1,\"data_offsets\":[0,1]}}", 1, bad, "shape");
-    static const char *const numbers[] = {"-1", "1.0", "1e2", "18446744073709551616", "\"1\"", "true", "null", "[1]", "18446744073709551615"};
+    static const char *const numbers[] = {"-1",   "1.0",  "1e2", "18446744073709551616", "\"1\"",
+                                          "true", "null", "[1]", "18446744073709551615"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         char header[200];
         snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"U8\",\"shape\":[%s],\"data_offsets\":[0,1]}}", numbers[i]);
@@ -248,8 +270,10 @@ static void the_rank_has_a_bound(void **state) {
         char header[400] = "{\"t\":{\"dtype\":\"U8\",\"shape\":[";
         for (int i = 0; i < rank; i++) strcat(header, i ? ",1" : "1");
         strcat(header, "],\"data_offsets\":[0,1]}}");
-        if (rank == 64) hry_catalogue_unref(open_header(header, 1));
-        else refuse_header(header, 1, HURRAY_ERR_UNSUPPORTED, "64");
+        if (rank == 64)
+            hry_catalogue_unref(open_header(header, 1));
+        else
+            refuse_header(header, 1, HURRAY_ERR_UNSUPPORTED, "64");
     }
 }
 
@@ -269,7 +293,8 @@ static void the_length_field_is_compared_before_it_is_used(void **state) {
 static void limits_are_kept(void **state) {
     (void)state;
     Built file = {0};
-    built_safetensors(&file, "{\"__metadata__\":{\"abc\":\"defg\"}," ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY("b", "U8", "[1]", 1, 2) "}", "xy", 2);
+    built_safetensors(&file, "{\"__metadata__\":{\"abc\":\"defg\"}," ENTRY("a", "U8", "[1]", 0, 1) "," ENTRY("b", "U8", "[1]", 1, 2) "}",
+                      "xy", 2);
     HryLimits limits = import_limits();
     limits.max_tensors = 1;
     import_refused_by(hry_import_safetensors, &limits, file.bytes, file.len, HURRAY_ERR_LIMIT, "max_tensors");
@@ -282,8 +307,8 @@ static void limits_are_kept(void **state) {
     built_free(&file);
 }
 
-static const char sample[] = "{\"__metadata__\":{\"a\":\"\\u00e9b\",\"c\":\"d\"}," ENTRY("x\\n", "BOOL", "[3]", 0, 3) "," ENTRY("f", "F8_E4M3FNUZ", "[1]", 3, 4) "," ENTRY(
-    "y", "F32", "[1,1]", 4, 8) "}   ";
+static const char sample[] = "{\"__metadata__\":{\"a\":\"\\u00e9b\",\"c\":\"d\"}," ENTRY("x\\n", "BOOL", "[3]", 0, 3) "," ENTRY(
+    "f", "F8_E4M3FNUZ", "[1]", 3, 4) "," ENTRY("y", "F32", "[1,1]", 4, 8) "}   ";
 
 static void failures_of_memory_and_reading_leave_nothing(void **state) {
     (void)state;
@@ -316,8 +341,8 @@ static void a_hundred_thousand_tensors_open_quickly(void **state) {
     built_text(&file, "{");
     for (unsigned i = 0; i < 100000; i++) {
         char entry[128];
-        snprintf(entry, sizeof entry, "%s\"model.layers.%u.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[%u,%u]}", i ? "," : "", i, i * 16,
-                 i * 16 + 16);
+        snprintf(entry, sizeof entry, "%s\"model.layers.%u.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[%u,%u]}",
+                 i ? "," : "", i, i * 16, i * 16 + 16);
         built_text(&file, entry);
     }
     built_text(&file, "}");

@@ -37,7 +37,8 @@ static void is(const void *bytes, size_t len, const char *name, uint32_t format)
 static void refused(const void *bytes, size_t len, HurrayStatus status, const char *word) {
     HurrayError error;
     assert_int_equal(sniff(bytes, len, NULL, &error), 0);
-    if (error.code != status || !strstr(error.message, word)) print_error("%d %s, expected %d `%s`\n", error.code, error.message, status, word);
+    if (error.code != status || !strstr(error.message, word))
+        print_error("%d %s, expected %d `%s`\n", error.code, error.message, status, word);
     assert_int_equal(error.code, status);
     assert_non_null(strstr(error.message, word));
 }
@@ -51,8 +52,9 @@ static void formats_are_told_by_their_first_bytes(void **state) {
     is(TEXT("GGUF\3\0\0\0"), NULL, HURRAY_FORMAT_GGUF);
     is(TEXT("\x93NUMPY\1\0"), NULL, HURRAY_FORMAT_NPY);
     is(TEXT("\2\0\0\0\0\0\0\0{}"), NULL, HURRAY_FORMAT_SAFETENSORS);
-    is(TEXT("{\0\0\0\0\0\0\0{}........................................................................................................................."), NULL,
-       HURRAY_FORMAT_SAFETENSORS); /* its length begins as JSON does */
+    is(TEXT("{\0\0\0\0\0\0\0{}............................................................................................................."
+            "............"),
+       NULL, HURRAY_FORMAT_SAFETENSORS); /* its length begins as JSON does */
     is(TEXT("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), NULL, HURRAY_FORMAT_NPZ);
     is(TEXT(" \n{\"metadata\":{},\"weight_map\":{\"a\":\"b\"}}"), NULL, HRY_FORMAT_INDEX);
 }

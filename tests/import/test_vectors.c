@@ -65,7 +65,8 @@ static bool open_and_load(const Case *now, bool *opened, char text[1024]) {
                 all = false;
                 continue;
             }
-            assert_int_equal(hry_byte_source_open(&model.sources[s].transport, catalogue, entry, &alloc.allocator, &source, &error), HURRAY_OK);
+            assert_int_equal(hry_byte_source_open(&model.sources[s].transport, catalogue, entry, &alloc.allocator, &source, &error),
+                             HURRAY_OK);
             size_t size = (size_t)hry_byte_source_size(source);
             uint8_t *bytes = malloc(size + 1);
             all = hry_byte_source_read(source, 0, bytes, size, &error) == HURRAY_OK;
@@ -88,8 +89,10 @@ static void check(Manifest *manifest) {
     if (strcmp(now->verdict, "accept") == 0 || strcmp(now->verdict, "reject-convert") == 0) {
         if (!loaded) complain(manifest, "should load", text);
     } else if (strcmp(now->verdict, "reject") == 0 || strcmp(now->verdict, "reject-load") == 0) {
-        if (loaded) complain(manifest, "should be refused", "");
-        else if (!says_it(now, text)) complain(manifest, "does not say what it should", text);
+        if (loaded)
+            complain(manifest, "should be refused", "");
+        else if (!says_it(now, text))
+            complain(manifest, "does not say what it should", text);
         if (strcmp(now->verdict, "reject-load") == 0 && !opened) complain(manifest, "should be listed", text);
     } else if (!loaded && !says_it(now, text)) {
         complain(manifest, "does not say what it should", text);
@@ -101,7 +104,8 @@ static bool on_event(void *ctx, const HryJsonEvent *event) {
     Case *now = &manifest->now;
     if (event->depth == 1 && event->kind == HRY_JSON_MAP) memset(now, 0, sizeof *now);
     if (event->depth == 1 && event->kind == HRY_JSON_MAP_END) check(manifest);
-    if (event->depth == 2 && event->kind == HRY_JSON_KEY) snprintf(manifest->field, sizeof manifest->field, "%.*s", (int)event->len, (const char *)event->text);
+    if (event->depth == 2 && event->kind == HRY_JSON_KEY)
+        snprintf(manifest->field, sizeof manifest->field, "%.*s", (int)event->len, (const char *)event->text);
     if (event->kind != HRY_JSON_STRING) return true;
     char *target = NULL;
     size_t room = 0;

@@ -76,8 +76,10 @@ void import_refused_by(ImportOpen open, const HryLimits *limits, const void *byt
     script_source(&script, bytes, len);
     HurrayTransport transport = script_transport(&script);
     HurrayStatus found = open(&transport, len, limits, &alloc.allocator, &catalogue, &error);
-    if (status == IMPORT_ANY && found != HURRAY_OK) status = found;
-    else if (status == IMPORT_ANY) status = HURRAY_ERR_INVALID_CONTAINER;
+    if (status == IMPORT_ANY && found != HURRAY_OK)
+        status = found;
+    else if (status == IMPORT_ANY)
+        status = HURRAY_ERR_INVALID_CONTAINER;
     if (found != status) print_error("expected %d, got %d: %s\n", status, found, found ? error.message : "opened");
     assert_int_equal(found, status);
     assert_int_equal(error.code, status);
@@ -143,8 +145,10 @@ static void open_anyhow(ImportOpen open, const void *bytes, size_t len, FailAllo
     script_source(&script, bytes, len);
     HurrayTransport transport = script_transport(&script);
     HurrayStatus status = open(&transport, len, &limits, &alloc->allocator, &catalogue, &error);
-    if (status == HURRAY_OK) hry_catalogue_unref(catalogue);
-    else assert_true(error.code == status && strlen(error.message) > 10);
+    if (status == HURRAY_OK)
+        hry_catalogue_unref(catalogue);
+    else
+        assert_true(error.code == status && strlen(error.message) > 10);
     fail_alloc_assert_empty(alloc);
     script_free(&script);
 }

@@ -20,8 +20,8 @@ void built_f32(Built *built, float value);
 void built_zeros(Built *built, size_t len);
 void built_free(Built *built);
 
-typedef HurrayStatus (*ImportOpen)(const HurrayTransport *transport, uint64_t size, const HryLimits *limits, const HurrayAllocator *allocator,
-                                   HryCatalogue **out, HurrayError *error);
+typedef HurrayStatus (*ImportOpen)(const HurrayTransport *transport, uint64_t size, const HryLimits *limits,
+                                   const HurrayAllocator *allocator, HryCatalogue **out, HurrayError *error);
 
 HryLimits import_limits(void);
 /* Asserts that it opens. */
