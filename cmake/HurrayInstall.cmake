@@ -18,8 +18,11 @@ endif()
 install(FILES LICENSE-APACHE LICENSE-MIT DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The static library's own needs, for static linking through either package.
-set(HURRAY_PC_REQUIRES "zlib hwloc yajl")
+set(HURRAY_PC_REQUIRES "zlib yajl")
 set(HURRAY_PC_LIBS "-lpthread -lm")
+if(HWLOC_FOUND)
+  string(APPEND HURRAY_PC_REQUIRES " hwloc")
+endif()
 if(ISAL_FOUND)
   string(APPEND HURRAY_PC_REQUIRES " libisal")
 endif()
