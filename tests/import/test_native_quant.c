@@ -76,7 +76,7 @@ static void fill_block(const HryGgmlType *type, uint8_t *block, uint64_t k) {
         float scale = k % 3 == 2 ? 0.0f : -0.37f;
         memcpy(block, &scale, 4);
     } else if (at >= 0) {
-        hry_store_u16(block + at, k % 3 == 2 ? (uint16_t)(k % 2 ? 0x8000 : 0) : (uint16_t)(0x2000 | random_byte()));
+        hry_store_u16(block + at, (uint16_t)(k % 3 != 2 ? 0x2000 | random_byte() : k % 2 ? 0x8000 : 0));
     } else if (type->number == 39) {
         block[0] = k % 3 == 2 ? 0 : (uint8_t)(120 + k % 10);
         if (k % 3 == 2) memset(block + 1, 0x80, 16); /* only codes 0 and 8 */
