@@ -1,5 +1,6 @@
 #include "hurray.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -376,6 +377,42 @@ static void clones_share_index_and_transport_until_the_last_is_gone(void **state
     assert_int_equal(hurray_file_reader_clone(NULL, &clone, &error), HURRAY_ERR_NULL_POINTER);
 }
 
+static void *read_again_and_again(void *ctx) {
+    HurrayFileReader *reader = ctx;
+    for (int i = 0; i < 20; i++) {
+        HurrayItem *item = NULL;
+        read_many(reader);
+        if (hurray_file_reader_read_composite(reader, "g", 1, &item) != HURRAY_OK) return ctx;
+        hurray_item_destroy(&item);
+    }
+    hurray_file_reader_destroy(&reader);
+    return NULL;
+}
+
+static void clones_read_on_threads_of_their_own(void **state) {
+    (void)state;
+    Setup s;
+    pthread_t threads[4];
+    build(&s, BUILD_SUMS);
+    s.script.flags = HURRAY_TRANSPORT_CONCURRENT;
+    s.options.verify_data = HURRAY_VERIFY_REQUIRED;
+    open_reader(&s);
+    for (int t = 0; t < 4; t++) {
+        HurrayFileReader *clone = NULL;
+        assert_int_equal(hurray_file_reader_clone(s.reader, &clone, NULL), HURRAY_OK);
+        assert_int_equal(pthread_create(&threads[t], NULL, read_again_and_again, clone), 0);
+    }
+    hurray_file_reader_destroy(&s.reader); /* the clones go on */
+    for (int t = 0; t < 4; t++) {
+        void *failed = s.built.bytes;
+        assert_int_equal(pthread_join(threads[t], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(s.script.releases, 1);
+    script_free(&s.script);
+    container_free(&s.built);
+}
+
 static HurrayStatus whole_use(Setup *s, FailAlloc *alloc) {
     HurrayTransport transport = script_transport(&s->script);
     HurrayFileReader *reader = NULL, *clone = NULL;
@@ -563,6 +600,7 @@ int main(void) {
         cmocka_unit_test(read_bytes_checks_a_buffer_read_in_order),
         cmocka_unit_test(a_file_that_became_shorter_is_truncated_and_the_reader_stays_usable),
         cmocka_unit_test(clones_share_index_and_transport_until_the_last_is_gone),
+        cmocka_unit_test(clones_read_on_threads_of_their_own),
         cmocka_unit_test(an_allocation_failing_at_any_point_leaks_nothing),
         cmocka_unit_test(a_busy_destination_is_waited_for),
         cmocka_unit_test(a_callback_that_calls_its_handle_is_told_busy),
