@@ -63,7 +63,8 @@ HurrayStatus hry_catalogue_reserve(HryCatalogue *catalogue, uint64_t entries, Hu
         return hry_fail(error, HURRAY_ERR_LIMIT, "entry_count", HRY_NO_OFFSET, "%llu tensors are more than this library holds (4294967293)",
                         (unsigned long long)entries);
     if (entries <= catalogue->entry_capacity) return HURRAY_OK;
-    if (!hry_mul_size((size_t)entries, sizeof *catalogue->entries, &bytes)) return hry_fail_memory(error, "the list of tensors", UINT64_MAX);
+    if (!hry_mul_size((size_t)entries, sizeof *catalogue->entries, &bytes))
+        return hry_fail_memory(error, "the list of tensors", UINT64_MAX);
     HryEntry *room = hry_alloc_raw(&catalogue->allocator, bytes);
     if (!room) return hry_fail_memory(error, "the list of tensors", bytes);
     if (catalogue->entry_count) memcpy(room, catalogue->entries, catalogue->entry_count * sizeof *room);
@@ -74,13 +75,13 @@ HurrayStatus hry_catalogue_reserve(HryCatalogue *catalogue, uint64_t entries, Hu
 }
 
 /* One more element at the end of a growing array, or NO_MEMORY. */
-#define PUSH(array, count, capacity, value, what)                                                                            \
-    do {                                                                                                                     \
-        if (!hry_grow(&catalogue->allocator, (void **)&catalogue->array, &catalogue->capacity, catalogue->count + 1,         \
-                      sizeof *catalogue->array))                                                                             \
-            return hry_fail_memory(error, what, (catalogue->count + 1) * sizeof *catalogue->array);                          \
-        catalogue->array[catalogue->count++] = *(value);                                                                     \
-        return HURRAY_OK;                                                                                                    \
+#define PUSH(array, count, capacity, value, what)                                                                                          \
+    do {                                                                                                                                   \
+        if (!hry_grow(&catalogue->allocator, (void **)&catalogue->array, &catalogue->capacity, catalogue->count + 1,                       \
+                      sizeof *catalogue->array))                                                                                           \
+            return hry_fail_memory(error, what, (catalogue->count + 1) * sizeof *catalogue->array);                                        \
+        catalogue->array[catalogue->count++] = *(value);                                                                                   \
+        return HURRAY_OK;                                                                                                                  \
     } while (0)
 
 HurrayStatus hry_catalogue_add(HryCatalogue *catalogue, const HryEntry *entry, HurrayError *error) {
@@ -135,8 +136,8 @@ HurrayStatus hry_catalogue_index_names(HryCatalogue *catalogue, HurrayError *err
         case HRY_NAMES_ADDED: break;
         case HRY_NAMES_NO_MEMORY: return hry_fail_memory(error, "the lookup of names", catalogue->entry_count * sizeof(uint32_t));
         case HRY_NAMES_DUPLICATE:
-            hry_fail(error, HURRAY_ERR_DUPLICATE_NAME, "name", HRY_NO_OFFSET, "tensors %llu and %zu have the same name; names must be unique",
-                     (unsigned long long)other, i);
+            hry_fail(error, HURRAY_ERR_DUPLICATE_NAME, "name", HRY_NO_OFFSET,
+                     "tensors %llu and %zu have the same name; names must be unique", (unsigned long long)other, i);
             hry_error_set_tensor(error, entry->name, entry->name_len, i);
             return error->code;
         }
@@ -150,7 +151,8 @@ static void merge_pass(const HryEntry *entries, const uint32_t *from, uint32_t *
         size_t middle = run < count - start ? start + run : count, end = run < count - middle ? middle + run : count;
         size_t left = start, right = middle;
         for (size_t at = start; at < end; at++) {
-            bool take_left = left < middle && (right >= end || entries[from[left]].descriptor_offset <= entries[from[right]].descriptor_offset);
+            bool take_left =
+                left < middle && (right >= end || entries[from[left]].descriptor_offset <= entries[from[right]].descriptor_offset);
             to[at] = take_left ? from[left++] : from[right++];
         }
         start = end;
@@ -209,8 +211,10 @@ bool hry_catalogue_find(const HryCatalogue *catalogue, const void *name, size_t 
             *i = middle;
             return true;
         }
-        if (order < 0) low = middle + 1;
-        else high = middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return false;
 }
@@ -236,8 +240,10 @@ uint64_t hry_catalogue_write_place(const HryCatalogue *catalogue, uint64_t i) {
     size_t low = 0, high = catalogue->entry_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (catalogue->entries[catalogue->write_order[middle]].descriptor_offset < offset) low = middle + 1;
-        else high = middle;
+        if (catalogue->entries[catalogue->write_order[middle]].descriptor_offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
     }
     while (low + 1 < catalogue->entry_count && catalogue->write_order[low] != i) low++;
     return low;

@@ -15,10 +15,12 @@ HurrayStatus hry_fetch_decode(const HryFetchContext *context, uint64_t i, const 
     hry_catalogue_row(catalogue, i, &row);
     HurrayStatus status = hry_descriptor_prefix(bytes, len, row.descriptor_offset, &own, error);
     if (status == HURRAY_OK && own != row.descriptor_length)
-        status = hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "descriptor_length", row.descriptor_offset,
-                          "the index says that the descriptor has %u bytes, it says %u itself", (unsigned)row.descriptor_length, (unsigned)own);
+        status =
+            hry_fail(error, HURRAY_ERR_INVALID_CONTAINER, "descriptor_length", row.descriptor_offset,
+                     "the index says that the descriptor has %u bytes, it says %u itself", (unsigned)row.descriptor_length, (unsigned)own);
     if (status == HURRAY_OK)
-        status = hry_descriptor_decode(bytes, len, row.descriptor_offset, context->decode_flags, &context->allocator, &used, &descriptor, error);
+        status =
+            hry_descriptor_decode(bytes, len, row.descriptor_offset, context->decode_flags, &context->allocator, &used, &descriptor, error);
     if (status != HURRAY_OK) return status;
     uint64_t place = hry_catalogue_write_place(catalogue, i), limit = catalogue->region_end;
     if (place + 1 < catalogue->entry_count)
@@ -28,10 +30,12 @@ HurrayStatus hry_fetch_decode(const HryFetchContext *context, uint64_t i, const 
                         .flags = catalogue->flags,
                         .data_buffer_alignment = catalogue->data_buffer_alignment,
                         .first_descriptor_offset = catalogue->first_descriptor_offset};
-    status = hry_index_check_tensor(&row, &header, limit, own, descriptor->buffers, descriptor->buffer_count, hry_descriptor_is_head(descriptor),
-                                    error);
-    if (status == HURRAY_OK) *out = descriptor;
-    else hry_descriptor_unref(descriptor);
+    status = hry_index_check_tensor(&row, &header, limit, own, descriptor->buffers, descriptor->buffer_count,
+                                    hry_descriptor_is_head(descriptor), error);
+    if (status == HURRAY_OK)
+        *out = descriptor;
+    else
+        hry_descriptor_unref(descriptor);
     return status;
 }
 
@@ -43,7 +47,8 @@ HurrayStatus hry_fetch_begin(HryFetch *fetch, const HryFetchContext *context, ui
         return error->code;
     }
     if (!known) known = entry->descriptor;
-    if (known) fetch->descriptor = hry_descriptor_ref(known);
+    if (known)
+        fetch->descriptor = hry_descriptor_ref(known);
     else {
         if (entry->descriptor_length > context->max_descriptor_bytes)
             return hry_fail(error, HURRAY_ERR_LIMIT, "max_descriptor_bytes", entry->descriptor_offset,
@@ -73,12 +78,14 @@ HurrayStatus hry_fetch_payload(HryFetch *fetch, HurrayError *error) {
     for (uint32_t k = 0; k < descriptor->buffer_count; k++)
         if (!hry_catalogue_buffer_offset(context->catalogue, entry, descriptor, k, &offsets[k]) ||
             !hry_add_u64(total, descriptor->buffers[k].byte_size, &total))
-            return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", entry->descriptor_offset, "the buffers' sizes do not fit 64 bits");
+            return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", entry->descriptor_offset,
+                            "the buffers' sizes do not fit 64 bits");
     if (total > context->max_tensor_bytes)
         return hry_fail(error, HURRAY_ERR_LIMIT, "max_tensor_bytes", entry->descriptor_offset,
                         "the tensor has %llu bytes, more than the option max_tensor_bytes allows (%llu)", (unsigned long long)total,
                         (unsigned long long)context->max_tensor_bytes);
-    HurrayStatus status = hry_fill_begin(&fetch->fill, context->destination, descriptor, offsets, &request, false, &sums, &context->allocator, error);
+    HurrayStatus status =
+        hry_fill_begin(&fetch->fill, context->destination, descriptor, offsets, &request, false, &sums, &context->allocator, error);
     if (status == HURRAY_OK) fetch->stage = HRY_FETCH_PAYLOAD;
     return status;
 }
@@ -129,8 +136,8 @@ HurrayStatus hry_fetch_end_of_file(const HryFetch *fetch, HurrayError *error) {
     HurrayWindow window = {.source_offset = HURRAY_NONE};
     hry_fetch_window(fetch, &window);
     hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, window.source_offset,
-             "nothing can be read at byte %llu of a file said to have %llu bytes: it became shorter", (unsigned long long)window.source_offset,
-             (unsigned long long)fetch->context->catalogue->byte_size);
+             "nothing can be read at byte %llu of a file said to have %llu bytes: it became shorter",
+             (unsigned long long)window.source_offset, (unsigned long long)fetch->context->catalogue->byte_size);
     if (fetch->stage == HRY_FETCH_PAYLOAD) error->buffer_index = fetch->fill.buffer;
     return error->code;
 }

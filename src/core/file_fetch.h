@@ -32,7 +32,8 @@ typedef struct HryFetch {
 
 /* known: the entry's descriptor when somebody has read it already (a reference is taken), or NULL. LIMIT before a range is asked for. */
 HurrayStatus hry_fetch_begin(HryFetch *fetch, const HryFetchContext *context, uint64_t index, HurrayDescriptor *known, HurrayError *error);
-/* RANGE, WAIT, DESCRIPTOR (fetch->descriptor is there; the same until hry_fetch_payload), TENSOR (*tensor is the caller's, the fetch over). */
+/* RANGE, WAIT, DESCRIPTOR (fetch->descriptor is there; the same until hry_fetch_payload), TENSOR (*tensor is the caller's, the fetch over).
+ */
 HurrayStatus hry_fetch_step(HryFetch *fetch, HurrayStep *step, HurrayTensor **tensor, HurrayError *error);
 /* After DESCRIPTOR: the payload is wanted too. */
 HurrayStatus hry_fetch_payload(HryFetch *fetch, HurrayError *error);

@@ -62,7 +62,8 @@ static HurrayStatus have_trailer(HryFileOpen *open, HurrayError *error) {
         return fail_limit(error, "max_index_bytes", "the length of the index", trailer->index_length, open->limits.max_index_bytes,
                           trailer->index_offset);
     if (trailer->kv_length > open->limits.max_kv_bytes)
-        return fail_limit(error, "max_kv_bytes", "the length of the KV section", trailer->kv_length, open->limits.max_kv_bytes, trailer->kv_offset);
+        return fail_limit(error, "max_kv_bytes", "the length of the KV section", trailer->kv_length, open->limits.max_kv_bytes,
+                          trailer->kv_offset);
     status = hry_catalogue_new(&open->allocator, &open->catalogue, error);
     if (status != HURRAY_OK) return status;
     HryCatalogue *catalogue = open->catalogue;
@@ -74,8 +75,8 @@ static HurrayStatus have_trailer(HryFileOpen *open, HurrayError *error) {
     catalogue->first_descriptor_offset = open->header.first_descriptor_offset;
     catalogue->region_end = hry_container_region_end(trailer);
     catalogue->byte_size = open->file_size;
-    return ask_section(open, HRY_OPEN_INDEX, trailer->index_offset, trailer->index_length, &catalogue->name_bytes, &catalogue->name_bytes_size,
-                       error);
+    return ask_section(open, HRY_OPEN_INDEX, trailer->index_offset, trailer->index_length, &catalogue->name_bytes,
+                       &catalogue->name_bytes_size, error);
 }
 
 static void row_at(const void *ctx, uint64_t i, HryIndexRow *out) { hry_catalogue_row(ctx, i, out); }
@@ -87,7 +88,8 @@ static HurrayStatus read_rows(HryFileOpen *open, HurrayError *error) {
         hry_index_open(&reader, catalogue->name_bytes, catalogue->name_bytes_size, open->trailer.index_offset, open->header.minor, error);
     if (status != HURRAY_OK) return status;
     if (reader.count > open->limits.max_tensors)
-        return fail_limit(error, "max_tensors", "the number of tensors", reader.count, open->limits.max_tensors, open->trailer.index_offset);
+        return fail_limit(error, "max_tensors", "the number of tensors", reader.count, open->limits.max_tensors,
+                          open->trailer.index_offset);
     status = hry_catalogue_reserve(catalogue, reader.count, error);
     for (uint64_t i = 0; i < reader.count && status == HURRAY_OK; i++) {
         HryIndexRow row;
@@ -114,7 +116,8 @@ static HurrayStatus have_index(HryFileOpen *open, HurrayError *error) {
     }
     if (status == HURRAY_OK) status = hry_catalogue_order(catalogue, error);
     if (status == HURRAY_OK)
-        status = hry_index_check_places(row_at, catalogue, catalogue->entry_count, catalogue->write_order, &open->header, &open->trailer, error);
+        status =
+            hry_index_check_places(row_at, catalogue, catalogue->entry_count, catalogue->write_order, &open->header, &open->trailer, error);
     if (status == HURRAY_OK) status = hry_catalogue_index_names(catalogue, error);
     if (status != HURRAY_OK) return status;
     if (open->trailer.kv_offset == 0) {
@@ -160,8 +163,8 @@ bool hry_file_open_rest(const HryFileOpen *open, uint8_t **dst, size_t *len) {
 HurrayStatus hry_file_open_report(HryFileOpen *open, size_t n, HurrayError *error) {
     if (n == 0)
         return hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, open->offset + open->filled,
-                        "nothing can be read at byte %llu of a file said to have %llu bytes", (unsigned long long)(open->offset + open->filled),
-                        (unsigned long long)open->file_size);
+                        "nothing can be read at byte %llu of a file said to have %llu bytes",
+                        (unsigned long long)(open->offset + open->filled), (unsigned long long)open->file_size);
     open->filled += n;
     if (open->filled < open->len) return HURRAY_OK;
     switch (open->stage) {

@@ -28,8 +28,8 @@ struct HurrayFileReaderCore {
     HryFileOpen open;
     bool opened;
     uint32_t unusable;
-    uint32_t job; /* the kind of step that ends it; 0: idle */
-    bool done;    /* its result waits to be taken */
+    uint32_t job;          /* the kind of step that ends it; 0: idle */
+    bool done;             /* its result waits to be taken */
     uint64_t index, place; /* the entry being fetched, and where it stands in write order */
     HryFetch fetch;
     HryAssembler assembler;
@@ -60,8 +60,8 @@ static HurrayStatus resolve(const HurrayFileReaderOptions *user, HurrayFileReade
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "flags", HRY_NO_OFFSET, "flags 0x%x has bits that are no HURRAY_READ_ flag",
                         (unsigned)options->flags);
     if (options->verify_data > HURRAY_VERIFY_REQUIRED)
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "verify_data", HRY_NO_OFFSET, "verify_data is %u, expected a HURRAY_VERIFY_ value",
-                        (unsigned)options->verify_data);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "verify_data", HRY_NO_OFFSET,
+                        "verify_data is %u, expected a HURRAY_VERIFY_ value", (unsigned)options->verify_data);
     if (!options->label && options->label_len)
         return hry_fail(error, HURRAY_ERR_NULL_POINTER, "label", HRY_NO_OFFSET, "label is NULL but label_len is %zu", options->label_len);
     if (!options->max_descriptor_bytes) options->max_descriptor_bytes = HRY_DEFAULT_MAX_DESCRIPTOR;
@@ -94,7 +94,8 @@ static HurrayStatus shared_new(const HurrayFileReaderOptions *options, const Hur
                                         .verify = options->verify_data,
                                         .io_alignment = 1};
     HurrayStatus status = hry_destination_hold(options->destination, &shared->allocator, &shared->destination, error);
-    if (status == HURRAY_OK) *out = shared;
+    if (status == HURRAY_OK)
+        *out = shared;
     else {
         hry_free(allocator, shared->label, shared->label_len);
         hry_free(allocator, shared, sizeof *shared);
@@ -138,8 +139,10 @@ HurrayStatus hurray_file_reader_core_fork(const HurrayFileReaderCore *core, Hurr
     HurrayError error;
     hry_error_clear(&error);
     HurrayStatus status = HURRAY_OK;
-    if (!core || !out) status = hry_fail(&error, HURRAY_ERR_NULL_POINTER, core ? "out" : "core", HRY_NO_OFFSET, "core or out is NULL");
-    else if (core->unusable) status = hry_fail_unusable(&error, core->unusable);
+    if (!core || !out)
+        status = hry_fail(&error, HURRAY_ERR_NULL_POINTER, core ? "out" : "core", HRY_NO_OFFSET, "core or out is NULL");
+    else if (core->unusable)
+        status = hry_fail_unusable(&error, core->unusable);
     else if (!core->opened)
         status = hry_fail(&error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "the file is not open yet; fork after READY");
     if (status == HURRAY_OK) status = core_new(core->shared, out, &error);
@@ -248,7 +251,8 @@ static HurrayStatus have_descriptor(HurrayFileReaderCore *core) {
     if (core->job == HURRAY_STEP_COMPOSITE) {
         if (!hry_assembler_is_open(&core->assembler) && !hry_descriptor_is_head(descriptor))
             return hry_fail(error, HURRAY_ERR_NOT_COMPOSITE, "layout_tag", core->shared->catalogue->entries[core->index].descriptor_offset,
-                            "the tensor is not the head of a composite (its layout is %u); read it as a tensor", (unsigned)descriptor->layout_tag);
+                            "the tensor is not the head of a composite (its layout is %u); read it as a tensor",
+                            (unsigned)descriptor->layout_tag);
         HurrayStatus status = hry_assembler_test(&core->assembler, descriptor, error);
         if (status != HURRAY_OK) return status;
     }
@@ -281,9 +285,12 @@ static HurrayStatus step_job(HurrayFileReaderCore *core, HurrayStep *step) {
     while (!core->done) {
         HurrayTensor *tensor = NULL;
         HurrayStatus status = hry_fetch_step(&core->fetch, step, &tensor, &core->handle.error);
-        if (status == HURRAY_OK && step->kind == HURRAY_STEP_DESCRIPTOR) status = have_descriptor(core);
-        else if (status == HURRAY_OK && step->kind == HURRAY_STEP_TENSOR) status = have_tensor(core, tensor);
-        else if (status == HURRAY_OK) return HURRAY_OK;
+        if (status == HURRAY_OK && step->kind == HURRAY_STEP_DESCRIPTOR)
+            status = have_descriptor(core);
+        else if (status == HURRAY_OK && step->kind == HURRAY_STEP_TENSOR)
+            status = have_tensor(core, tensor);
+        else if (status == HURRAY_OK)
+            return HURRAY_OK;
         if (status != HURRAY_OK) return job_failed(core, status);
     }
     *step = hry_step(core->job, 0, 0, 0);
@@ -295,10 +302,14 @@ HurrayStatus hurray_file_reader_core_step(HurrayFileReaderCore *core, HurrayStep
     HurrayStatus status = hry_handle_enter(&core->handle);
     if (status != HURRAY_OK) return status;
     HurrayStep step = {0};
-    if (core->unusable) status = hry_fail_unusable(&core->handle.error, core->unusable);
-    else if (!core->opened) status = step_open(core, &step);
-    else if (core->job) status = step_job(core, &step);
-    else step = hry_step(HURRAY_STEP_READY, 0, 0, 0);
+    if (core->unusable)
+        status = hry_fail_unusable(&core->handle.error, core->unusable);
+    else if (!core->opened)
+        status = step_open(core, &step);
+    else if (core->job)
+        status = step_job(core, &step);
+    else
+        step = hry_step(HURRAY_STEP_READY, 0, 0, 0);
     if (status == HURRAY_OK) *out = step;
     return leave(core, status);
 }
@@ -327,7 +338,8 @@ HurrayStatus hurray_file_reader_core_input_window(HurrayFileReaderCore *core, Hu
     if (asked(core, &window)) {
         window.token = NULL; /* the destination's business */
         *out = window;
-    } else status = fail_not_asked(core);
+    } else
+        status = fail_not_asked(core);
     return leave(core, status);
 }
 
@@ -346,8 +358,8 @@ static HurrayStatus report(HurrayFileReaderCore *core, size_t n) {
     HurrayWindow window;
     if (!asked(core, &window)) return fail_not_asked(core);
     if (n > window.len)
-        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, NULL, window.source_offset, "%zu bytes were reported where %llu were asked for; nothing changed",
-                        n, (unsigned long long)window.len);
+        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, NULL, window.source_offset,
+                        "%zu bytes were reported where %llu were asked for; nothing changed", n, (unsigned long long)window.len);
     HurrayStatus status;
     if (!core->opened) {
         status = hry_file_open_report(&core->open, n, error);
@@ -396,12 +408,12 @@ static HurrayStatus begin(HurrayFileReaderCore *core, uint32_t kind, const void 
     return begin_at(core, kind, index, NULL);
 }
 
-#define PUBLIC_BEGIN(what, kind)                                                                                      \
-    HurrayStatus hurray_file_reader_core_begin_##what(HurrayFileReaderCore *core, const void *name, size_t len) {     \
-        if (!core || (!name && len)) return HURRAY_ERR_NULL_POINTER;                                                  \
-        HurrayStatus status = hry_handle_enter(&core->handle);                                                        \
-        if (status != HURRAY_OK) return status;                                                                       \
-        return leave(core, begin(core, kind, name, len));                                                             \
+#define PUBLIC_BEGIN(what, kind)                                                                                                           \
+    HurrayStatus hurray_file_reader_core_begin_##what(HurrayFileReaderCore *core, const void *name, size_t len) {                          \
+        if (!core || (!name && len)) return HURRAY_ERR_NULL_POINTER;                                                                       \
+        HurrayStatus status = hry_handle_enter(&core->handle);                                                                             \
+        if (status != HURRAY_OK) return status;                                                                                            \
+        return leave(core, begin(core, kind, name, len));                                                                                  \
     }
 PUBLIC_BEGIN(descriptor, HURRAY_STEP_DESCRIPTOR)
 PUBLIC_BEGIN(tensor, HURRAY_STEP_TENSOR)
@@ -412,25 +424,25 @@ HurrayStatus hry_file_reader_core_begin_at(HurrayFileReaderCore *core, uint32_t 
     if (status != HURRAY_OK) return status;
     status = check_idle(core);
     if (status == HURRAY_OK && index >= core->shared->catalogue->entry_count)
-        status = hry_fail(&core->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "index", HRY_NO_OFFSET, "tensor %llu was asked for, the file has %zu",
-                          (unsigned long long)index, core->shared->catalogue->entry_count);
+        status = hry_fail(&core->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "index", HRY_NO_OFFSET,
+                          "tensor %llu was asked for, the file has %zu", (unsigned long long)index, core->shared->catalogue->entry_count);
     if (status == HURRAY_OK) status = begin_at(core, kind, index, core->known_index == index ? core->known : NULL);
     return leave(core, status);
 }
 
-#define PUBLIC_TAKE(what, kind, type, member)                                                                         \
-    HurrayStatus hurray_file_reader_core_take_##what(HurrayFileReaderCore *core, type **out) {                        \
-        if (!core || !out) return HURRAY_ERR_NULL_POINTER;                                                            \
-        HurrayStatus status = hry_handle_enter(&core->handle);                                                        \
-        if (status != HURRAY_OK) return status;                                                                       \
-        if (core->job == (kind) && core->done) {                                                                      \
-            *out = core->member;                                                                                      \
-            core->member = NULL;                                                                                      \
-            end_job(core);                                                                                            \
-        } else                                                                                                        \
-            status = hry_fail(&core->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,                       \
-                              "there is no " #what " to take: step must have said so, and it can be taken once");     \
-        return leave(core, status);                                                                                   \
+#define PUBLIC_TAKE(what, kind, type, member)                                                                                              \
+    HurrayStatus hurray_file_reader_core_take_##what(HurrayFileReaderCore *core, type **out) {                                             \
+        if (!core || !out) return HURRAY_ERR_NULL_POINTER;                                                                                 \
+        HurrayStatus status = hry_handle_enter(&core->handle);                                                                             \
+        if (status != HURRAY_OK) return status;                                                                                            \
+        if (core->job == (kind) && core->done) {                                                                                           \
+            *out = core->member;                                                                                                           \
+            core->member = NULL;                                                                                                           \
+            end_job(core);                                                                                                                 \
+        } else                                                                                                                             \
+            status = hry_fail(&core->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,                                            \
+                              "there is no " #what " to take: step must have said so, and it can be taken once");                          \
+        return leave(core, status);                                                                                                        \
     }
 PUBLIC_TAKE(descriptor, HURRAY_STEP_DESCRIPTOR, HurrayDescriptor, descriptor)
 PUBLIC_TAKE(tensor, HURRAY_STEP_TENSOR, HurrayTensor, tensor)
@@ -440,8 +452,10 @@ HurrayStatus hurray_file_reader_core_abandon(HurrayFileReaderCore *core) {
     if (!core) return HURRAY_ERR_NULL_POINTER;
     HurrayStatus status = hry_handle_enter(&core->handle);
     if (status != HURRAY_OK) return status;
-    if (core->opened) end_job(core);
-    else if (!core->unusable) open_failed(core, HURRAY_OK); /* an open that is given up has no index either */
+    if (core->opened)
+        end_job(core);
+    else if (!core->unusable)
+        open_failed(core, HURRAY_OK); /* an open that is given up has no index either */
     return leave(core, HURRAY_OK);
 }
 
@@ -452,10 +466,10 @@ static HurrayStatus check_open(const HurrayFileReaderCore *core) {
     return core->unusable ? HURRAY_ERR_UNUSABLE : HURRAY_ERR_WRONG_STATE;
 }
 
-#define QUESTION(condition)                                  \
-    if (!core || !(condition)) return HURRAY_ERR_NULL_POINTER; \
-    HurrayStatus status = check_open(core);                  \
-    if (status != HURRAY_OK) return status;                  \
+#define QUESTION(condition)                                                                                                                \
+    if (!core || !(condition)) return HURRAY_ERR_NULL_POINTER;                                                                             \
+    HurrayStatus status = check_open(core);                                                                                                \
+    if (status != HURRAY_OK) return status;                                                                                                \
     const HryCatalogue *catalogue = core->shared->catalogue
 
 HurrayStatus hurray_file_reader_core_tensor_count(const HurrayFileReaderCore *core, uint64_t *out) {

@@ -35,7 +35,8 @@ HurrayStatus hry_fill_begin(HryFill *fill, const HurrayDestinationAlloc *destina
     for (uint32_t k = 0; k < fill->item.count; k++) {
         uint32_t sum;
         if (fill->item.buffers[k].byte_size == 0) continue;
-        if (stored_sum(fill, k, &sum)) fill->item.request.flags |= HURRAY_REQUEST_WILL_READ;
+        if (stored_sum(fill, k, &sum))
+            fill->item.request.flags |= HURRAY_REQUEST_WILL_READ;
         else if (fill->sums.verify == HURRAY_VERIFY_REQUIRED) {
             hry_item_discard(&fill->item);
             return fail_unchecked(error, k, "no checksum is stored for it");
@@ -46,10 +47,11 @@ HurrayStatus hry_fill_begin(HryFill *fill, const HurrayDestinationAlloc *destina
 
 static HurrayStatus compare_sum(const HryFill *fill, HurrayError *error) {
     if (!fill->check || fill->crc == fill->wanted) return HURRAY_OK;
-    hry_fail(error, HURRAY_ERR_CHECKSUM, "libhurray.crc32c", fill->item.buffers[fill->buffer].source_offset,
-             "buffer %u has CRC-32C %08x, stored is %08x: the bytes are damaged, or a tool copied the metadata of another file; fetch the file "
-             "anew, or read it without verify_data",
-             (unsigned)fill->buffer, (unsigned)fill->crc, (unsigned)fill->wanted);
+    hry_fail(
+        error, HURRAY_ERR_CHECKSUM, "libhurray.crc32c", fill->item.buffers[fill->buffer].source_offset,
+        "buffer %u has CRC-32C %08x, stored is %08x: the bytes are damaged, or a tool copied the metadata of another file; fetch the file "
+        "anew, or read it without verify_data",
+        (unsigned)fill->buffer, (unsigned)fill->crc, (unsigned)fill->wanted);
     error->buffer_index = fill->buffer;
     return error->code;
 }

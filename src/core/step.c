@@ -21,6 +21,6 @@ HurrayStatus hry_fail_unusable(HurrayError *error, uint32_t reason) {
         [HURRAY_UNUSABLE_BAD_INPUT] = "the input broke a rule of the format, so nobody knows where its next item begins",
         [HURRAY_UNUSABLE_POISONED] = "its driver gave it up"};
     const char *text = reason && reason < sizeof why / sizeof *why ? why[reason] : why[HURRAY_UNUSABLE_POISONED];
-    return hry_fail(error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET, "unusable since an earlier failure (%s): %s; destroy it and begin anew",
-                    hry_unusable_name(reason), text);
+    return hry_fail(error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET,
+                    "unusable since an earlier failure (%s): %s; destroy it and begin anew", hry_unusable_name(reason), text);
 }

@@ -67,12 +67,15 @@ static HurrayStatus core_new(const HurrayReaderOptions *options, const HurrayAll
     HurrayStatus status = HURRAY_OK;
     if (options->label_len) {
         core->label = hry_alloc_raw(allocator, options->label_len);
-        if (core->label) memcpy(core->label, options->label, options->label_len);
-        else status = hry_fail_memory(error, "a label", options->label_len);
+        if (core->label)
+            memcpy(core->label, options->label, options->label_len);
+        else
+            status = hry_fail_memory(error, "a label", options->label_len);
         core->label_len = options->label_len;
     }
     if (status == HURRAY_OK) status = hry_destination_hold(options->destination, &core->allocator, &core->destination, error);
-    if (status == HURRAY_OK) *out = core;
+    if (status == HURRAY_OK)
+        *out = core;
     else {
         hry_free(allocator, core->label, core->label_len);
         hry_free(allocator, core, sizeof *core);
@@ -165,9 +168,11 @@ static HurrayStatus check_sizes(HurrayStreamReaderCore *core) {
         uint64_t size = descriptor->buffers[k].byte_size;
         bool fits = hry_add_u64(total, size, &total);
         if (size > core->max_buffer_bytes || !fits || total > core->max_tensor_bytes) {
-            hry_fail(error, HURRAY_ERR_LIMIT, fits && size <= core->max_buffer_bytes ? "max_tensor_bytes" : "max_buffer_bytes", core->start,
-                     "buffer %u has %llu bytes, which passes the option max_buffer_bytes (%llu) or, with those before, max_tensor_bytes (%llu)",
-                     (unsigned)k, (unsigned long long)size, (unsigned long long)core->max_buffer_bytes, (unsigned long long)core->max_tensor_bytes);
+            hry_fail(
+                error, HURRAY_ERR_LIMIT, fits && size <= core->max_buffer_bytes ? "max_tensor_bytes" : "max_buffer_bytes", core->start,
+                "buffer %u has %llu bytes, which passes the option max_buffer_bytes (%llu) or, with those before, max_tensor_bytes (%llu)",
+                (unsigned)k, (unsigned long long)size, (unsigned long long)core->max_buffer_bytes,
+                (unsigned long long)core->max_tensor_bytes);
             error->buffer_index = k;
             return HURRAY_ERR_LIMIT;
         }
@@ -204,8 +209,10 @@ static HurrayStatus fill(HurrayStreamReaderCore *core, HurrayStep *step) {
     HurrayStatus status = hry_fill_step(&core->fill, step, &core->tensor, &core->handle.error);
     if (status != HURRAY_OK) /* what the destination froze was wrong: the bytes are gone with it */
         return core->fill.item.descriptor ? status : lost(core, HURRAY_UNUSABLE_POISONED, status);
-    if (step->kind == HURRAY_STEP_TENSOR) core->stage = AT_TENSOR;
-    else if (step->kind == HURRAY_STEP_RANGE) *step = hry_step(HURRAY_STEP_INPUT, 0, core->position, step->len);
+    if (step->kind == HURRAY_STEP_TENSOR)
+        core->stage = AT_TENSOR;
+    else if (step->kind == HURRAY_STEP_RANGE)
+        *step = hry_step(HURRAY_STEP_INPUT, 0, core->position, step->len);
     return HURRAY_OK;
 }
 
@@ -213,9 +220,7 @@ static HurrayStatus run(HurrayStreamReaderCore *core, HurrayStep *step) {
     for (;;) {
         HurrayStatus status = HURRAY_OK;
         switch (core->stage) {
-        case AT_PREFIX:
-            *step = hry_step(HURRAY_STEP_INPUT, 0, core->position, sizeof core->prefix - core->filled);
-            return HURRAY_OK;
+        case AT_PREFIX: *step = hry_step(HURRAY_STEP_INPUT, 0, core->position, sizeof core->prefix - core->filled); return HURRAY_OK;
         case AT_REST: *step = hry_step(HURRAY_STEP_INPUT, 0, core->position, core->len - core->filled); return HURRAY_OK;
         case AT_TENSOR: *step = hry_step(HURRAY_STEP_TENSOR, 0, 0, 0); return HURRAY_OK;
         case AT_END: *step = hry_step(HURRAY_STEP_FINISHED, 0, core->position, 0); return HURRAY_OK;
@@ -274,7 +279,8 @@ HurrayStatus hurray_stream_reader_core_input_window(HurrayStreamReaderCore *core
     if (asked(core, &window)) {
         window.token = NULL; /* the destination's business */
         *out = window;
-    } else status = fail_not_asked(core);
+    } else
+        status = fail_not_asked(core);
     return leave(core, status);
 }
 
@@ -336,7 +342,8 @@ HurrayStatus hurray_stream_reader_core_take_tensor(HurrayStreamReaderCore *core,
     if (!core || !out) return HURRAY_ERR_NULL_POINTER;
     HurrayStatus status = hry_handle_enter(&core->handle);
     if (status != HURRAY_OK) return status;
-    if (core->unusable) status = hry_fail_unusable(&core->handle.error, core->unusable);
+    if (core->unusable)
+        status = hry_fail_unusable(&core->handle.error, core->unusable);
     else if (core->stage != AT_TENSOR)
         status = hry_fail(&core->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,
                           "there is no tensor to take: step must have said so, and it can be taken once");

@@ -42,20 +42,22 @@ struct HurrayItem {
 
 HurrayStatus hry_buffer_info_check(const HurrayBufferInfo *info, HurrayError *error) {
     if (!info->data && info->byte_size)
-        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "data", HRY_NO_OFFSET, "a buffer of %llu bytes needs memory; only an empty one may be NULL",
-                        (unsigned long long)info->byte_size);
+        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "data", HRY_NO_OFFSET,
+                        "a buffer of %llu bytes needs memory; only an empty one may be NULL", (unsigned long long)info->byte_size);
     if (info->byte_size > PTRDIFF_MAX)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET, "a buffer of %llu bytes does not fit the address space",
-                        (unsigned long long)info->byte_size);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET,
+                        "a buffer of %llu bytes does not fit the address space", (unsigned long long)info->byte_size);
     if (!hry_is_pow2(info->alignment) || (info->byte_size && info->alignment < 64))
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "alignment", HRY_NO_OFFSET,
-                        "the alignment is %u; it must be a power of two, and at least 64 unless the buffer is empty", (unsigned)info->alignment);
+                        "the alignment is %u; it must be a power of two, and at least 64 unless the buffer is empty",
+                        (unsigned)info->alignment);
     if ((uintptr_t)info->data & (info->alignment - 1u))
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "data", HRY_NO_OFFSET, "the memory at %p is not aligned to %u bytes as declared",
                         info->data, (unsigned)info->alignment);
     if (!hry_device_tag_is_legal(info->device_tag) || !hry_memory_class_fits(info->device_tag, info->memory_class))
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET,
-                        "device tag %u with memory class %u is no pair of the format", (unsigned)info->device_tag, (unsigned)info->memory_class);
+                        "device tag %u with memory class %u is no pair of the format", (unsigned)info->device_tag,
+                        (unsigned)info->memory_class);
     if (info->sync_mode > HURRAY_SYNC_CONSUMER_STREAM)
         return hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "sync_mode", HRY_NO_OFFSET, "sync mode %u is not 0, 1 or 2",
                         (unsigned)info->sync_mode);
@@ -144,11 +146,11 @@ HurrayStatus hurray_buffer_destroy(HurrayBuffer *buffer) {
     return HURRAY_OK;
 }
 
-#define BUFFER_ACCESSOR(name, type, expression)                                       \
-    HurrayStatus hurray_buffer_##name(const HurrayBuffer *buffer, type *out) {        \
-        if (!buffer || !out) return HURRAY_ERR_NULL_POINTER;                          \
-        *out = expression;                                                            \
-        return HURRAY_OK;                                                             \
+#define BUFFER_ACCESSOR(name, type, expression)                                                                                            \
+    HurrayStatus hurray_buffer_##name(const HurrayBuffer *buffer, type *out) {                                                             \
+        if (!buffer || !out) return HURRAY_ERR_NULL_POINTER;                                                                               \
+        *out = expression;                                                                                                                 \
+        return HURRAY_OK;                                                                                                                  \
     }
 
 BUFFER_ACCESSOR(data_ptr, void *, buffer->info.data)
@@ -328,8 +330,9 @@ static HurrayStatus check_fit(const HurrayDescriptor *descriptor, const HurrayBu
         const HurrayBufferHandle *handle = &descriptor->buffers[i];
         HurrayStatus status = HURRAY_OK;
         if (info->byte_size != handle->byte_size)
-            status = hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET, "buffer %zu has %llu bytes, the descriptor says %llu",
-                              i, (unsigned long long)info->byte_size, (unsigned long long)handle->byte_size);
+            status = hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET,
+                              "buffer %zu has %llu bytes, the descriptor says %llu", i, (unsigned long long)info->byte_size,
+                              (unsigned long long)handle->byte_size);
         else if (info->byte_size && (uintptr_t)info->data & (handle->alignment - 1u))
             status = hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "alignment", HRY_NO_OFFSET,
                               "buffer %zu at %p is not aligned to the %u bytes that the descriptor declares", i, info->data,
@@ -343,8 +346,8 @@ static HurrayStatus check_fit(const HurrayDescriptor *descriptor, const HurrayBu
             error->buffer_index = (uint32_t)i;
             return status;
         }
-        *elsewhere |= info->device_tag != handle->device_tag || info->memory_class != handle->memory_class ||
-                      info->sync_mode != handle->sync_mode;
+        *elsewhere |=
+            info->device_tag != handle->device_tag || info->memory_class != handle->memory_class || info->sync_mode != handle->sync_mode;
     }
     return HURRAY_OK;
 }
@@ -369,9 +372,9 @@ static HurrayStatus tensor_new(HurrayDescriptor *descriptor, HurrayBufferList *l
     HurrayDescriptor *placed = NULL;
     bool elsewhere;
     if (!descriptor || !list || !out)
-        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "descriptor", HRY_NO_OFFSET, "hurray_tensor_new needs a descriptor, a list and an out pointer");
-    if (list->embedded)
-        return hry_fail(error, HURRAY_ERR_WRONG_STATE, "buffers", HRY_NO_OFFSET, "this list belongs to another tensor");
+        return hry_fail(error, HURRAY_ERR_NULL_POINTER, "descriptor", HRY_NO_OFFSET,
+                        "hurray_tensor_new needs a descriptor, a list and an out pointer");
+    if (list->embedded) return hry_fail(error, HURRAY_ERR_WRONG_STATE, "buffers", HRY_NO_OFFSET, "this list belongs to another tensor");
     HurrayStatus status = hry_alloc_resolve(user, &allocator, error);
     if (status == HURRAY_OK) status = check_fit(descriptor, list, &elsewhere, error);
     if (status == HURRAY_OK && elsewhere) status = descriptor_moved(descriptor, list, &allocator, &placed, error);
@@ -386,8 +389,8 @@ static HurrayStatus tensor_new(HurrayDescriptor *descriptor, HurrayBufferList *l
     return HURRAY_OK;
 }
 
-HurrayStatus hurray_tensor_new(HurrayDescriptor *descriptor, HurrayBufferList *buffers, const HurrayAllocator *allocator, HurrayTensor **out,
-                               HurrayError *error) {
+HurrayStatus hurray_tensor_new(HurrayDescriptor *descriptor, HurrayBufferList *buffers, const HurrayAllocator *allocator,
+                               HurrayTensor **out, HurrayError *error) {
     HurrayError local;
     hry_error_clear(&local);
     HurrayStatus status = tensor_new(descriptor, buffers, allocator, out, &local);

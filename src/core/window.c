@@ -21,7 +21,10 @@ HurrayStatus hry_destination_hold(const HurrayDestinationAlloc *user, const Hurr
     if (!held.allocate || !held.window || !held.freeze || !held.discard)
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "destination", HRY_NO_OFFSET,
                         "a destination needs the callbacks allocate, window, freeze and discard; %s is missing",
-                        !held.allocate ? "allocate" : !held.window ? "window" : !held.freeze ? "freeze" : "discard");
+                        !held.allocate ? "allocate"
+                        : !held.window ? "window"
+                        : !held.freeze ? "freeze"
+                                       : "discard");
     if (held.retain) held.retain(held.ctx);
     *out = held;
     return HURRAY_OK;
@@ -34,8 +37,9 @@ void hry_destination_drop(HurrayDestinationAlloc *held) {
 
 HurrayStatus hry_destination_wait(const HurrayDestinationAlloc *held, HurrayError *error) {
     if (!held->wait)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "destination", HRY_NO_OFFSET,
-                        "the destination has nothing free and no wait callback, and this call does not spin; drive a core instead, or set wait");
+        return hry_fail(
+            error, HURRAY_ERR_UNSUPPORTED, "destination", HRY_NO_OFFSET,
+            "the destination has nothing free and no wait callback, and this call does not spin; drive a core instead, or set wait");
     HurrayStatus status = held->wait(held->ctx, WAIT_MS);
     if (status == HURRAY_OK || status == HURRAY_WAIT) return HURRAY_OK;
     return hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's wait");
@@ -103,7 +107,8 @@ HurrayStatus hry_item_allocate(HryItemDestinations *item, HurrayError *error) {
         request_for(item, k, &request);
         HurrayStatus status = destination->allocate(destination->ctx, &request, &out);
         if (status == HURRAY_WAIT) return HURRAY_WAIT;
-        if (status != HURRAY_OK) return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's allocate"), error);
+        if (status != HURRAY_OK)
+            return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's allocate"), error);
         if (!out.id)
             return buffer_failed(item, k,
                                  hry_fail(error, HURRAY_ERR_INVALID_REPORT, "id", HRY_NO_OFFSET,
@@ -159,22 +164,26 @@ static HurrayStatus check_frozen(const HryItemDestinations *item, uint32_t k, co
     HurrayStatus status = hry_buffer_info_check(info, error);
     if (status != HURRAY_OK) return status;
     if (info->byte_size != request.byte_size)
-        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET, "the destination froze %llu bytes where %llu were asked for",
-                        (unsigned long long)info->byte_size, (unsigned long long)request.byte_size);
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET,
+                        "the destination froze %llu bytes where %llu were asked for", (unsigned long long)info->byte_size,
+                        (unsigned long long)request.byte_size);
     if (info->alignment < wanted)
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "alignment", HRY_NO_OFFSET,
-                        "the destination gave memory aligned to %u bytes where %u were asked for", (unsigned)info->alignment, (unsigned)wanted);
+                        "the destination gave memory aligned to %u bytes where %u were asked for", (unsigned)info->alignment,
+                        (unsigned)wanted);
     if (info->sync_mode != HURRAY_SYNC_PRODUCER_SYNCED && info->sync_mode != request.sync_mode)
         return hry_fail(error, HURRAY_ERR_SYNC_MODE_MISMATCH, "sync_mode", HRY_NO_OFFSET,
                         "the destination answered sync mode %u where %u was asked for; only producer-synced (0) may take its place",
                         (unsigned)info->sync_mode, (unsigned)request.sync_mode);
     if (request.into && info->data != request.into)
-        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, "into", HRY_NO_OFFSET, "the destination put the buffer elsewhere than into the memory given for it");
+        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, "into", HRY_NO_OFFSET,
+                        "the destination put the buffer elsewhere than into the memory given for it");
     if (!item->placed) return HURRAY_OK;
     if (info->device_tag != request.device_tag || info->memory_class != request.memory_class)
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET,
-                        "the destination put the buffer on device tag %u, class %u where tag %u, class %u was asked for", (unsigned)info->device_tag,
-                        (unsigned)info->memory_class, (unsigned)request.device_tag, (unsigned)request.memory_class);
+                        "the destination put the buffer on device tag %u, class %u where tag %u, class %u was asked for",
+                        (unsigned)info->device_tag, (unsigned)info->memory_class, (unsigned)request.device_tag,
+                        (unsigned)request.memory_class);
     if (request.device_index >= 0 && info->device_index != request.device_index)
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_index", HRY_NO_OFFSET,
                         "the destination put the buffer on device %d where device %d was asked for", (int)info->device_index,
@@ -188,7 +197,8 @@ static HurrayStatus freeze_one(HryItemDestinations *item, uint32_t k, HurrayErro
     HurrayBufferInfo info = HURRAY_BUFFER_INFO_INIT;
     HurrayStatus status = destination->freeze(destination->ctx, buffer->id, &info);
     if (status == HURRAY_WAIT) return HURRAY_WAIT;
-    if (status != HURRAY_OK) return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's freeze"), error);
+    if (status != HURRAY_OK)
+        return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's freeze"), error);
     if (info.sync_mode == HURRAY_SYNC_CONSUMER_STREAM) info.event.sync_handle = item->request.consumer_stream;
     buffer->info = info;
     buffer->frozen = true;
@@ -225,7 +235,8 @@ static HurrayStatus check_together(const HryItemDestinations *item, bool *elsewh
     for (uint32_t k = 0; k < item->count; k++) {
         const HurrayBufferInfo *info = &item->buffers[k].info, *first = &item->buffers[0].info;
         const HurrayBufferHandle *handle = &item->descriptor->buffers[k];
-        if (info->device_tag != first->device_tag || info->device_index != first->device_index || info->memory_class != first->memory_class) {
+        if (info->device_tag != first->device_tag || info->device_index != first->device_index ||
+            info->memory_class != first->memory_class) {
             hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET,
                      "the destination put buffer %u on device %u:%d, class %u and buffer 0 on %u:%d, class %u; a tensor lies in one place",
                      (unsigned)k, (unsigned)info->device_tag, (int)info->device_index, (unsigned)info->memory_class,
@@ -233,7 +244,8 @@ static HurrayStatus check_together(const HryItemDestinations *item, bool *elsewh
             error->buffer_index = k;
             return error->code;
         }
-        *elsewhere |= info->device_tag != handle->device_tag || info->sync_mode != handle->sync_mode || info->memory_class != handle->memory_class;
+        *elsewhere |=
+            info->device_tag != handle->device_tag || info->sync_mode != handle->sync_mode || info->memory_class != handle->memory_class;
     }
     return HURRAY_OK;
 }
@@ -292,8 +304,10 @@ void hry_item_discard(HryItemDestinations *item) {
     if (!item->descriptor) return;
     for (uint32_t k = 0; k < item->count; k++) {
         HryItemBuffer *buffer = &item->buffers[k];
-        if (buffer->frozen) hry_buffer_info_release(&buffer->info);
-        else if (buffer->asked) item->destination->discard(item->destination->ctx, buffer->id);
+        if (buffer->frozen)
+            hry_buffer_info_release(&buffer->info);
+        else if (buffer->asked)
+            item->destination->discard(item->destination->ctx, buffer->id);
     }
     item_end(item);
 }

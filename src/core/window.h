@@ -34,8 +34,8 @@ typedef struct HryItemDestinations {
 } HryItemDestinations;
 
 /* Begins an item: keeps a reference to the descriptor, calls nothing yet. template_ has everything but byte_size,
- * source_offset, buffer_index; its alignment is the least for devices (0: 4096), the rest of it comes from the handle, and (when !placed) device_tag, sync_mode, memory_class, which too.
- * source_offsets: one per buffer, or NULL (all unknown). */
+ * source_offset, buffer_index; its alignment is the least for devices (0: 4096), the rest of it comes from the handle, and (when !placed)
+ * device_tag, sync_mode, memory_class, which too. source_offsets: one per buffer, or NULL (all unknown). */
 HurrayStatus hry_item_begin(HryItemDestinations *item, const HurrayDestinationAlloc *destination, HurrayDescriptor *descriptor,
                             const uint64_t *source_offsets, const HurrayDestinationRequest *template_, bool placed,
                             const HurrayAllocator *allocator, HurrayError *error);

@@ -35,7 +35,8 @@ static void source_unref(Source *source) {
 /* ---- the loop ---- */
 
 /* A read that keeps io_alignment: whole blocks into the window where its slack allows, else through a block. */
-static HurrayStatus read_blocks(const HurrayTransport *transport, const HurrayWindow *window, size_t len, size_t *moved, HurrayError *error) {
+static HurrayStatus read_blocks(const HurrayTransport *transport, const HurrayWindow *window, size_t len, size_t *moved,
+                                HurrayError *error) {
     size_t alignment = transport->io_alignment, skip = (size_t)(window->source_offset % alignment);
     uint8_t *start = window->ptr - (skip <= window->slack_before ? skip : 0);
     bool congruent = skip <= window->slack_before && (uintptr_t)start % alignment == 0;
@@ -58,7 +59,8 @@ static HurrayStatus read_blocks(const HurrayTransport *transport, const HurrayWi
     return hry_transport_read_exactly(transport, window->source_offset, window->ptr, len, error);
 }
 
-static HurrayStatus read_window(const HurrayTransport *transport, const HurrayWindow *window, bool summed, size_t *moved, HurrayError *error) {
+static HurrayStatus read_window(const HurrayTransport *transport, const HurrayWindow *window, bool summed, size_t *moved,
+                                HurrayError *error) {
     size_t len = (size_t)window->len;
     if (summed && len > CHECKED_PIECE) len = CHECKED_PIECE;
     return transport->io_alignment > 1 ? read_blocks(transport, window, len, moved, error)
@@ -89,7 +91,8 @@ static HurrayStatus drive(HurrayFileReaderCore *core, const HurrayTransport *tra
         } else if (step.kind == HURRAY_STEP_WAIT) {
             status = hry_destination_wait(context->destination, &error);
             if (status == HURRAY_OK) continue;
-        } else return HURRAY_OK;
+        } else
+            return HURRAY_OK;
         return hry_file_reader_core_fail(core, &error, HURRAY_NONE);
     }
 }
@@ -108,7 +111,8 @@ static HurrayStatus make_reader(Source *source, HurrayFileReaderCore *core, Hurr
     return HURRAY_OK;
 }
 
-static HurrayStatus open_reader(const HurrayTransport *user, const HurrayFileReaderOptions *options, HurrayFileReader **out, HurrayError *error) {
+static HurrayStatus open_reader(const HurrayTransport *user, const HurrayFileReaderOptions *options, HurrayFileReader **out,
+                                HurrayError *error) {
     HurrayTransport transport;
     HurrayFileReaderCore *core = NULL;
     Source *source = NULL;
@@ -121,10 +125,12 @@ static HurrayStatus open_reader(const HurrayTransport *user, const HurrayFileRea
     hry_file_reader_core_set_io_alignment(core, transport.io_alignment);
     HurrayAllocator allocator = hry_file_reader_core_context(core)->allocator;
     status = drive(core, &transport);
-    if (status != HURRAY_OK) *error = *hurray_file_reader_core_last_error(core);
+    if (status != HURRAY_OK)
+        *error = *hurray_file_reader_core_last_error(core);
     else {
         source = hry_alloc(&allocator, sizeof *source);
-        if (!source) status = hry_fail_memory(error, "a file reader", sizeof *source);
+        if (!source)
+            status = hry_fail_memory(error, "a file reader", sizeof *source);
         else {
             source->allocator = allocator;
             atomic_init(&source->references, 1);
@@ -156,7 +162,8 @@ HurrayStatus hurray_file_reader_clone(HurrayFileReader *reader, HurrayFileReader
     HurrayFileReaderCore *core = NULL;
     hry_error_clear(&error);
     HurrayStatus status = HURRAY_OK;
-    if (!reader || !out) status = hry_fail(&error, HURRAY_ERR_NULL_POINTER, reader ? "out" : "reader", HRY_NO_OFFSET, "reader or out is NULL");
+    if (!reader || !out)
+        status = hry_fail(&error, HURRAY_ERR_NULL_POINTER, reader ? "out" : "reader", HRY_NO_OFFSET, "reader or out is NULL");
     else if (!(reader->source->transport.flags & HURRAY_TRANSPORT_CONCURRENT))
         status = hry_fail(&error, HURRAY_ERR_UNSUPPORTED, "flags", HRY_NO_OFFSET,
                           "the transport cannot be read from several threads; set HURRAY_TRANSPORT_CONCURRENT if it can, or open it again");
@@ -223,15 +230,15 @@ static HurrayStatus leave(HurrayFileReader *reader, HurrayStatus status) {
     return hry_handle_leave(&reader->handle, status);
 }
 
-#define READ_JOB(what, job, type)                                                                                         \
-    HurrayStatus hurray_file_reader_read_##what(HurrayFileReader *reader, const void *name, size_t len, type **out) {     \
-        if (!reader || !out || (!name && len)) return HURRAY_ERR_NULL_POINTER;                                            \
-        HurrayStatus status = hry_handle_enter(&reader->handle);                                                          \
-        if (status != HURRAY_OK) return status;                                                                           \
-        status = hurray_file_reader_core_begin_##job(reader->core, name, len);                                            \
-        if (status == HURRAY_OK) status = drive(reader->core, &reader->source->transport);                                \
-        if (status == HURRAY_OK) status = hurray_file_reader_core_take_##job(reader->core, out);                          \
-        return leave(reader, status);                                                                                     \
+#define READ_JOB(what, job, type)                                                                                                          \
+    HurrayStatus hurray_file_reader_read_##what(HurrayFileReader *reader, const void *name, size_t len, type **out) {                      \
+        if (!reader || !out || (!name && len)) return HURRAY_ERR_NULL_POINTER;                                                             \
+        HurrayStatus status = hry_handle_enter(&reader->handle);                                                                           \
+        if (status != HURRAY_OK) return status;                                                                                            \
+        status = hurray_file_reader_core_begin_##job(reader->core, name, len);                                                             \
+        if (status == HURRAY_OK) status = drive(reader->core, &reader->source->transport);                                                 \
+        if (status == HURRAY_OK) status = hurray_file_reader_core_take_##job(reader->core, out);                                           \
+        return leave(reader, status);                                                                                                      \
     }
 READ_JOB(descriptor, descriptor, HurrayDescriptor)
 READ_JOB(tensor, tensor, HurrayTensor)
@@ -261,7 +268,8 @@ HurrayStatus hurray_file_reader_tensor_info(HurrayFileReader *reader, uint64_t i
 /* ---- reading into the caller's memory ---- */
 
 /* One buffer (or a piece) straight to dst; *sum, unless NULL, goes on over its bytes. */
-static HurrayStatus read_direct(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, uint32_t *sum, HurrayError *error) {
+static HurrayStatus read_direct(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, uint32_t *sum,
+                                HurrayError *error) {
     while (len) {
         HurrayWindow window = {.source_offset = offset, .len = len, .ptr = dst};
         size_t moved = 0;
@@ -305,10 +313,11 @@ static HurrayStatus check_memory(const HurrayDescriptor *descriptor, const Hurra
     for (uint32_t k = 0; k < count; k++) {
         uint64_t size = descriptor->buffers[k].byte_size;
         HurrayStatus status = HURRAY_OK;
-        if (size && !dst[k].ptr) status = hry_fail(error, HURRAY_ERR_NULL_POINTER, "dst", HRY_NO_OFFSET, "the memory for buffer %u is NULL", (unsigned)k);
+        if (size && !dst[k].ptr)
+            status = hry_fail(error, HURRAY_ERR_NULL_POINTER, "dst", HRY_NO_OFFSET, "the memory for buffer %u is NULL", (unsigned)k);
         else if (dst[k].len < size)
-            status = hry_fail(error, HURRAY_ERR_BUFFER_TOO_SMALL, "dst", HRY_NO_OFFSET, "buffer %u has %llu bytes, the memory for it %zu", (unsigned)k,
-                              (unsigned long long)size, dst[k].len);
+            status = hry_fail(error, HURRAY_ERR_BUFFER_TOO_SMALL, "dst", HRY_NO_OFFSET, "buffer %u has %llu bytes, the memory for it %zu",
+                              (unsigned)k, (unsigned long long)size, dst[k].len);
         if (status != HURRAY_OK) {
             error->buffer_index = k;
             return status;
@@ -374,12 +383,13 @@ static HurrayStatus read_piece(HurrayFileReader *reader, uint64_t index, const H
     uint64_t start;
     bool check;
     if (k >= descriptor->buffer_count)
-        return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "buffer", HRY_NO_OFFSET, "buffer %u was asked for, the tensor has %u", (unsigned)k,
-                        (unsigned)descriptor->buffer_count);
+        return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "buffer", HRY_NO_OFFSET, "buffer %u was asked for, the tensor has %u",
+                        (unsigned)k, (unsigned)descriptor->buffer_count);
     uint64_t size = descriptor->buffers[k].byte_size;
     if (offset > size || len > size - offset)
-        return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "offset", HRY_NO_OFFSET, "bytes %llu and %zu on were asked for of a buffer of %llu",
-                        (unsigned long long)offset, len, (unsigned long long)size);
+        return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "offset", HRY_NO_OFFSET,
+                        "bytes %llu and %zu on were asked for of a buffer of %llu", (unsigned long long)offset, len,
+                        (unsigned long long)size);
     if (!hry_catalogue_buffer_offset(catalogue, &catalogue->entries[index], descriptor, k, &start))
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "byte_size", HRY_NO_OFFSET, "the buffers' sizes do not fit 64 bits");
     HurrayStatus status = wanted_sum(reader, index, descriptor, k, &check, &wanted, error);

@@ -109,7 +109,8 @@ HurrayStatus hurray_reader_next_tensor(HurrayReader *reader, HurrayTensor **out)
     if (reader->pending || hry_assembler_is_open(&reader->assembler))
         status = hry_fail(&reader->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET,
                           "next_item failed inside a composite and has its first tensors; call next_item again");
-    else status = drive(reader, out);
+    else
+        status = drive(reader, out);
     return leave(reader, status);
 }
 

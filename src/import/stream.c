@@ -36,7 +36,8 @@ static HurrayStatus read_descriptor(Walk *walk, uint64_t offset, uint32_t *lengt
         return hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, walk->size, "the stream ends at byte %llu, inside the descriptor at byte %llu",
                         (unsigned long long)walk->size, (unsigned long long)offset);
     if (*length > have) {
-        if (!hry_grow(walk->allocator, (void **)&walk->bytes, &walk->capacity, *length, 1)) return hry_fail_memory(error, "a descriptor", *length);
+        if (!hry_grow(walk->allocator, (void **)&walk->bytes, &walk->capacity, *length, 1))
+            return hry_fail_memory(error, "a descriptor", *length);
         memcpy(walk->bytes, guess, have);
         status = hry_transport_read_exactly(walk->transport, offset + have, walk->bytes + have, *length - have, error);
         if (status != HURRAY_OK) return status;
@@ -64,13 +65,16 @@ static HurrayStatus add_tensor(Walk *walk, uint64_t *offset, HurrayError *error)
                           "the tensor has %llu bytes, more than the option max_tensor_bytes allows (%llu)", (unsigned long long)total,
                           (unsigned long long)walk->limits->max_tensor_bytes);
     else if (walk->catalogue->entry_count >= walk->limits->max_tensors)
-        status = hry_fail(error, HURRAY_ERR_LIMIT, "max_tensors", *offset, "there are more tensors than the option max_tensors allows (%llu)",
-                          (unsigned long long)walk->limits->max_tensors);
+        status =
+            hry_fail(error, HURRAY_ERR_LIMIT, "max_tensors", *offset, "there are more tensors than the option max_tensors allows (%llu)",
+                     (unsigned long long)walk->limits->max_tensors);
     HryEntry entry = {
         .descriptor_offset = *offset, .descriptor_length = length, .data_offset = data, .data_length = total, .descriptor = descriptor};
     if (status == HURRAY_OK) status = hry_catalogue_add(walk->catalogue, &entry, error);
-    if (status != HURRAY_OK) hry_descriptor_unref(descriptor);
-    else *offset = data + total;
+    if (status != HURRAY_OK)
+        hry_descriptor_unref(descriptor);
+    else
+        *offset = data + total;
     return status;
 }
 
@@ -88,7 +92,9 @@ HurrayStatus hry_import_stream(const HurrayTransport *transport, uint64_t size, 
         if (status != HURRAY_OK) error->tensor_index = walk.catalogue->entry_count;
     }
     hry_free_array(allocator, walk.bytes, walk.capacity, 1);
-    if (status == HURRAY_OK) *out = walk.catalogue;
-    else hry_catalogue_unref(walk.catalogue);
+    if (status == HURRAY_OK)
+        *out = walk.catalogue;
+    else
+        hry_catalogue_unref(walk.catalogue);
     return status;
 }

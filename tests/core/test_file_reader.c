@@ -16,14 +16,15 @@
 
 #define MIB ((uint32_t)1 << 20)
 
-static const HurrayKvEntry kv[2] = {
-    {.key = "producer", .key_len = 8, .value = {.kind = HURRAY_KV_STRING, .data = "test", .data_len = 4}},
-    {.key = "layers", .key_len = 6, .value = {.kind = HURRAY_KV_UINT64, .u64 = 32}}};
+static const HurrayKvEntry kv[2] = {{.key = "producer", .key_len = 8, .value = {.kind = HURRAY_KV_STRING, .data = "test", .data_len = 4}},
+                                    {.key = "layers", .key_len = 6, .value = {.kind = HURRAY_KV_UINT64, .u64 = 32}}};
 
 /* a: plain; many: four buffers, one empty; p: a partition of two; g: a group of a nested group of one, and one; z: plain. */
 static void build(Container *built, uint32_t flags, bool with_kv) {
-    HurrayBufferHandle handles[4] = {
-        {.byte_size = 300, .alignment = 64}, {.byte_size = 5000, .alignment = 128}, {.byte_size = 0, .alignment = 1}, {.byte_size = 9000, .alignment = 4096}};
+    HurrayBufferHandle handles[4] = {{.byte_size = 300, .alignment = 64},
+                                     {.byte_size = 5000, .alignment = 128},
+                                     {.byte_size = 0, .alignment = 1},
+                                     {.byte_size = 9000, .alignment = 4096}};
     container_begin_file(built, 4096);
     container_add(built, "z.last", make_plain(777, 64));
     container_add(built, "many", make_many(handles, 4));
@@ -492,8 +493,10 @@ static void beginning_over_a_job_abandons_it(void **state) {
             hurray_file_reader_core_report_filled(core, len);
         }
         hurray_file_reader_core_step(core, &step);
-        if (ranges % 2) hurray_file_reader_core_abandon(core);
-        else hurray_file_reader_core_begin_descriptor(core, "a", 1);
+        if (ranges % 2)
+            hurray_file_reader_core_abandon(core);
+        else
+            hurray_file_reader_core_begin_descriptor(core, "a", 1);
         assert_int_equal(fail.live, 0); /* what was half filled is gone, and nobody saw it */
     }
     HurrayTensor *tensor = read_tensor(&drive, core, "many");

@@ -43,8 +43,10 @@ static HurrayStatus drive(StreamDrive *d, HurrayStreamReaderCore *core, HurraySt
     }
 }
 
-static const HurrayBufferHandle handles[4] = {
-    {.byte_size = 300, .alignment = 64}, {.byte_size = 5000, .alignment = 2u << 20}, {.byte_size = 0, .alignment = 1}, {.byte_size = 90, .alignment = 4096}};
+static const HurrayBufferHandle handles[4] = {{.byte_size = 300, .alignment = 64},
+                                              {.byte_size = 5000, .alignment = 2u << 20},
+                                              {.byte_size = 0, .alignment = 1},
+                                              {.byte_size = 90, .alignment = 4096}};
 
 static void build(Container *built) {
     container_begin_stream(built);

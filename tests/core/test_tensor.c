@@ -115,12 +115,12 @@ static void a_buffer_that_breaks_a_rule_is_refused_and_stays_with_the_caller(voi
         uint8_t device, mode, memory_class;
         HurrayStatus status;
     } cases[] = {
-        {0, 0, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},      {0, 48, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},
-        {0, 32, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},     {64, 128, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},
-        {0, 64, 9, 0, 0, HURRAY_ERR_INVALID_TYPE},       {0, 64, 0xFF, 0, 0, HURRAY_ERR_INVALID_TYPE},
-        {0, 64, 0, 0, 3, HURRAY_ERR_INVALID_TYPE},       {0, 64, 5, 0, 1, HURRAY_ERR_INVALID_TYPE},
-        {0, 64, 0xF0, 0, 1, HURRAY_ERR_INVALID_TYPE},    {0, 64, 1, 3, 0, HURRAY_ERR_INVALID_SYNC_MODE},
-        {0, 64, 0, 1, 0, HURRAY_ERR_INVALID_SYNC_MODE},  {0, 64, 0, 2, 0, HURRAY_ERR_INVALID_SYNC_MODE},
+        {0, 0, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},     {0, 48, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},
+        {0, 32, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},    {64, 128, 0, 0, 0, HURRAY_ERR_INVALID_LAYOUT},
+        {0, 64, 9, 0, 0, HURRAY_ERR_INVALID_TYPE},      {0, 64, 0xFF, 0, 0, HURRAY_ERR_INVALID_TYPE},
+        {0, 64, 0, 0, 3, HURRAY_ERR_INVALID_TYPE},      {0, 64, 5, 0, 1, HURRAY_ERR_INVALID_TYPE},
+        {0, 64, 0xF0, 0, 1, HURRAY_ERR_INVALID_TYPE},   {0, 64, 1, 3, 0, HURRAY_ERR_INVALID_SYNC_MODE},
+        {0, 64, 0, 1, 0, HURRAY_ERR_INVALID_SYNC_MODE}, {0, 64, 0, 2, 0, HURRAY_ERR_INVALID_SYNC_MODE},
     };
     Counts counts = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -405,7 +405,11 @@ static void an_item_is_nodes_in_preorder_whose_tensors_can_be_taken(void **state
     for (uint64_t i = 0; i < 20; i++) {
         char name[8] = "node.00";
         name[6] = (char)('0' + i % 10);
-        HryItemNodeIn node = {i ? HURRAY_NODE_TENSOR : HURRAY_NODE_COMPOSITE, i ? 0 : 19, (const uint8_t *)name, 7, small_tensor(&counts),
+        HryItemNodeIn node = {i ? HURRAY_NODE_TENSOR : HURRAY_NODE_COMPOSITE,
+                              i ? 0 : 19,
+                              (const uint8_t *)name,
+                              7,
+                              small_tensor(&counts),
                               i ? 0 : HURRAY_NONE};
         assert_int_equal(hry_item_push(item, &node, &error), HURRAY_OK);
     }

@@ -49,14 +49,16 @@ static int tear_down(void **state) {
 }
 
 static void begin(Setup *s, bool placed) {
-    assert_int_equal(hry_item_begin(&s->item, &s->fail.destination, s->descriptor, NULL, &s->request, placed, &s->alloc.allocator, &s->error),
-                     HURRAY_OK);
+    assert_int_equal(
+        hry_item_begin(&s->item, &s->fail.destination, s->descriptor, NULL, &s->request, placed, &s->alloc.allocator, &s->error),
+        HURRAY_OK);
 }
 
 /* Through all stages, asking again at WAIT. */
 static HurrayStatus fill_all(Setup *s) {
     HurrayStatus status;
-    while ((status = hry_item_allocate(&s->item, &s->error)) == HURRAY_WAIT) {}
+    while ((status = hry_item_allocate(&s->item, &s->error)) == HURRAY_WAIT) {
+    }
     if (status != HURRAY_OK) return status;
     for (uint32_t k = 0; k < s->item.count; k++)
         for (uint64_t at = 0; at < s->item.buffers[k].byte_size;) {
@@ -69,7 +71,8 @@ static HurrayStatus fill_all(Setup *s) {
             if (status != HURRAY_OK) return status;
             at += window.len;
         }
-    while ((status = hry_item_freeze(&s->item, &s->tensor, &s->error)) == HURRAY_WAIT) {}
+    while ((status = hry_item_freeze(&s->item, &s->tensor, &s->error)) == HURRAY_WAIT) {
+    }
     return status;
 }
 

@@ -17,7 +17,8 @@
 static const HryLimits wide = {UINT64_MAX, UINT64_C(1) << 30, UINT64_C(1) << 28, UINT64_C(1) << 24, UINT64_MAX, 64};
 static HurrayError error;
 
-typedef HurrayStatus (*Import)(const HurrayTransport *, uint64_t, const HryLimits *, const HurrayAllocator *, HryCatalogue **, HurrayError *);
+typedef HurrayStatus (*Import)(const HurrayTransport *, uint64_t, const HryLimits *, const HurrayAllocator *, HryCatalogue **,
+                               HurrayError *);
 
 static HurrayStatus import(Import how, ScriptTransport *script, const HryLimits *limits, FailAlloc *alloc, HryCatalogue **out) {
     HurrayTransport user = script_transport(script), transport;

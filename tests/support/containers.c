@@ -165,11 +165,11 @@ static void add_kv(Container *built, uint32_t flags, const HurrayKvEntry *kv, si
     if (flags & (BUILD_SUMS | BUILD_BAD_SUMS)) {
         if (flags & BUILD_BAD_SUMS)
             for (size_t i = 0; i < built->crc_count; i++) built->crcs[i] ^= 1;
-        assert_int_equal(hry_sums_encode(built->counts, built->count, built->crcs, built->crc_count, &allocator, &sums, &sums_len, &error), 0);
+        assert_int_equal(hry_sums_encode(built->counts, built->count, built->crcs, built->crc_count, &allocator, &sums, &sums_len, &error),
+                         0);
         if (sums)
-            entries[kv_count++] = (HurrayKvEntry){.key = HRY_SUMS_KEY,
-                                                  .key_len = HRY_SUMS_KEY_LEN,
-                                                  .value = {.kind = HURRAY_KV_BYTES, .data = sums, .data_len = sums_len}};
+            entries[kv_count++] = (HurrayKvEntry){
+                .key = HRY_SUMS_KEY, .key_len = HRY_SUMS_KEY_LEN, .value = {.kind = HURRAY_KV_BYTES, .data = sums, .data_len = sums_len}};
     }
     assert_int_equal(hry_kv_encode(entries, kv_count, &allocator, &section, &section_len, &error), 0);
     if (section) {
@@ -208,8 +208,10 @@ void container_finish(Container *built, uint32_t flags, const HurrayKvEntry *kv,
                         .tensor_count_hint = UINT64_MAX};
     hry_header_encode(&header, built->bytes);
     room(built, HRY_TRAILER_SIZE);
-    if (flags & BUILD_NO_CRC) hry_trailer_encode(&built->trailer, built->bytes + built->len - HRY_TRAILER_SIZE);
-    else container_mend(built);
+    if (flags & BUILD_NO_CRC)
+        hry_trailer_encode(&built->trailer, built->bytes + built->len - HRY_TRAILER_SIZE);
+    else
+        container_mend(built);
 }
 
 void container_mend(Container *built) {

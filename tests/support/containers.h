@@ -22,11 +22,11 @@ uint8_t pattern_byte(uint64_t tensor, uint32_t buffer, uint64_t at);
 /* Asserts that all of a buffer (host memory) is the pattern. */
 void assert_pattern(const void *data, uint64_t tensor, uint32_t buffer, uint64_t bytes);
 
-#define BUILD_SUMS 1u       /* stored checksums */
-#define BUILD_SORTED 2u     /* index by name */
-#define BUILD_NO_CRC 4u     /* no checksum of the index */
-#define BUILD_REVERSED 8u   /* index in the opposite order */
-#define BUILD_BAD_SUMS 16u  /* all of them wrong */
+#define BUILD_SUMS 1u      /* stored checksums */
+#define BUILD_SORTED 2u    /* index by name */
+#define BUILD_NO_CRC 4u    /* no checksum of the index */
+#define BUILD_REVERSED 8u  /* index in the opposite order */
+#define BUILD_BAD_SUMS 16u /* all of them wrong */
 
 typedef struct Container {
     uint8_t *bytes; /* the whole container */
@@ -34,7 +34,7 @@ typedef struct Container {
     uint32_t alignment;
     HryIndexRow *rows; /* in write order; names are ours */
     size_t count;
-    uint8_t *counts;  /* buffers of each tensor */
+    uint8_t *counts; /* buffers of each tensor */
     uint32_t *crcs;
     size_t crc_count;
     HryTrailer trailer;

@@ -60,8 +60,10 @@ static void mend(Bytes *bytes) {
 
 static HurrayStatus read_at(void *ctx, uint64_t offset, uint8_t *dst, size_t len, size_t *out) {
     const Bytes *bytes = ctx;
-    if (offset >= bytes->len) len = 0;
-    else if (len > bytes->len - offset) len = bytes->len - (size_t)offset;
+    if (offset >= bytes->len)
+        len = 0;
+    else if (len > bytes->len - offset)
+        len = bytes->len - (size_t)offset;
     if (len) memcpy(dst, bytes->at + offset, len);
     *out = len;
     return HURRAY_OK;
@@ -184,8 +186,10 @@ static void probe_stream(Bytes *bytes) {
         if (status == HURRAY_OK) items++;
         hurray_item_destroy(&item);
     }
-    if (status == HURRAY_END_OF_STREAM) printf("ok %" PRIu64 "\n", items);
-    else printf("no %d %s\n", (int)status, hurray_reader_last_error(reader)->message);
+    if (status == HURRAY_END_OF_STREAM)
+        printf("ok %" PRIu64 "\n", items);
+    else
+        printf("no %d %s\n", (int)status, hurray_reader_last_error(reader)->message);
     hurray_reader_destroy(&reader);
 }
 
@@ -204,8 +208,10 @@ int main(void) {
         edit(&bytes, edits);
         if (mended[0] == '1') mend(&bytes);
         size_t n = strlen(path);
-        if (n > 7 && strcmp(path + n - 7, ".stream") == 0) probe_stream(&bytes);
-        else probe_file(&bytes);
+        if (n > 7 && strcmp(path + n - 7, ".stream") == 0)
+            probe_stream(&bytes);
+        else
+            probe_file(&bytes);
         free(bytes.at);
     }
     free(line);
