@@ -4,6 +4,7 @@ option of every command, tests named in docs/conformance.md exist, and docs/erro
 usage: check_docs.py SOURCE-DIR LIBRARY-FILE HURRAY-COMMAND CC-AND-FLAGS..."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,17 @@ def check_programs(page, text, folder):
                     faults.append('%s: program %d with %s ends with %d:\n%s' % (page, number, argument, ran.returncode, ran.stdout))
 
 
+def check_cpp(page, text, folder):
+    for number, code in enumerate(re.findall(r'^```cpp\n(.*?)^```$', text, flags=re.M | re.S), 1):
+        name = os.path.join(folder, 'piece.cpp')
+        with open(name, 'w', encoding='utf-8') as f:
+            f.write('#include "hurray.hpp"\nvoid use(std::string_view name, const void *data);\nvoid piece();\nvoid piece() {\n' + code + '\n}\n')
+        includes = [a for a in compiler if a.startswith('-I')]
+        made = run(['c++', '-std=c++17', '-Wall', '-Wextra', '-Werror', '-Wno-unused', '-fsyntax-only'] + includes + [name])
+        if made.returncode != 0:
+            faults.append('%s: C++ piece %d does not compile:\n%s' % (page, number, made.stdout))
+
+
 def check_options():
     man = read('docs/hurray.1').replace('\\-', '-')
     bash, zsh = read('scripts/completion/hurray.bash'), read('scripts/completion/_hurray')
@@ -105,6 +117,8 @@ with tempfile.TemporaryDirectory() as scratch:
         text = read(page)
         check_links(page, text)
         check_programs(page, text, scratch)
+        if shutil.which('c++'):
+            check_cpp(page, text, scratch)
         check_tests_named(page, text)
 check_errors()
 if os.path.exists(command):
