@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/fail.h"
+#include "hurray/destination.h"
 #include "hurray/loader.h"
 
 /* No driver, none visible, built without: OK and 0. */

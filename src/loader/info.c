@@ -73,8 +73,9 @@ HurrayStatus hurray_loader_tensor_info(HurrayLoader *loader, uint64_t i, HurrayT
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     HurrayError *error = &loader->handle.error;
-    if (i >= loader->tensor_count) status = out_of_bounds(error, "tensor", i, loader->tensor_count);
-    else status = hry_loader_fill_info(loader, i, &info, error);
+    status = hry_loader_check_usable(loader);
+    if (status == HURRAY_OK && i >= loader->tensor_count) status = out_of_bounds(error, "tensor", i, loader->tensor_count);
+    if (status == HURRAY_OK) status = hry_loader_fill_info(loader, i, &info, error);
     if (status == HURRAY_OK) status = hry_result_write(out, sizeof info, &info, sizeof info);
     return hry_loader_leave(loader, status);
 }

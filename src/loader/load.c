@@ -213,6 +213,7 @@ static void run(HryLoad *load) {
         if (!load->stopped) did |= hry_load_feed(load);
         hry_load_submit(load);
         if (load->failed) did |= drop_unwanted(load);
+        hry_load_trace_copies(load);
         if (!load->stopped && hry_progress_tell(&load->progress, false, hry_now_ns(), &error) != HURRAY_OK) hry_load_stop(load, &error);
         if (!load->first && load->jobs_out == 0 && load->next >= load->limit) return;
         if (!did) pause_load(load);
@@ -243,8 +244,6 @@ static HurrayStatus begin(HryLoad *load, HurrayError *error) {
 static HurrayStatus load_selected(HurrayLoader *loader, HurrayTensorSet **out, HurrayError *error) {
     HryLoad load = {.loader = loader, .allocator = loader->allocator, .budget = hry_budget(loader->options.memory_cap)};
     load.begin_ns = hry_now_ns();
-    if (loader->unusable)
-        return hry_fail(error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET, "a transport reported more bytes than it was offered; destroy this loader and mend the transport");
     hry_stats_begin(loader);
     HurrayStatus status = hry_loader_is_cancelled(loader) ? hry_fail_cancelled(error) : hry_loader_prepare(loader, error);
     if (status == HURRAY_OK) status = begin(&load, error);
@@ -269,7 +268,8 @@ HurrayStatus hurray_loader_load(HurrayLoader *loader, HurrayTensorSet **out) {
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     HurrayTensorSet *set = NULL;
-    status = load_selected(loader, &set, &loader->handle.error);
+    status = hry_loader_check_usable(loader);
+    if (status == HURRAY_OK) status = load_selected(loader, &set, &loader->handle.error);
     if (status == HURRAY_ERR_CANCELLED) atomic_store_explicit(&loader->cancelled, false, memory_order_relaxed);
     if (status == HURRAY_OK) *out = set;
     return hry_loader_leave(loader, status);

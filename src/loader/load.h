@@ -78,9 +78,10 @@ typedef struct HryLoad {
     HryItem *free_items;
     HryJob *free_jobs, *building;
     uint32_t jobs_out, depth;
+    uint64_t reading_since, reading_ns; /* time with a job out */
     uint64_t chunk, begin_ns;
     char ring_reason[HRY_REASON_BYTES];
-    uint64_t read_ns, verify_ns, wait_ns, copied, in_place, verified, moved, ranges; /* sums for the statistics */
+    uint64_t read_ns, verify_ns, wait_ns, in_place, verified, moved, ranges; /* sums for the statistics */
 } HryLoad;
 
 /* load_item.c */
@@ -110,7 +111,8 @@ void hry_load_buffer_whole(HryLoad *load, HryItem *item, uint32_t k); /* compare
 /* stats.c */
 void hry_stats_begin(HurrayLoader *loader);
 void hry_stats_end(HryLoad *load, uint64_t total_ns);
-HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target);
+HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way);
+void hry_load_trace_copies(HryLoad *load);
 void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source, uint32_t lane);
 
 #endif

@@ -16,7 +16,7 @@ void hry_load_submit(HryLoad *load) {
     HryJob *job = load->building;
     if (!job) return;
     load->building = NULL;
-    load->jobs_out++;
+    if (load->jobs_out++ == 0) load->reading_since = hry_now_ns();
     hry_work_submit(load->work, job);
 }
 
@@ -106,7 +106,8 @@ static Fed feed_prefilled(HryLoad *load, HryItem *item, uint32_t k) {
     const HryItemBuffer *buffer = &item->to.buffers[k];
     fill->asked = buffer->byte_size;
     load->in_place += buffer->byte_size;
-    HryPath *path = hry_load_path(load, (uint32_t)(item->source - load->loader->sources), item->target);
+    HryPath *path = hry_load_path(load, (uint32_t)(item->source - load->loader->sources), item->target,
+                                  &load->loader->prepared.ways[item->placed->way]);
     if (path) path->stats.bytes += buffer->byte_size;
     if (fill->check && buffer->data) {
         HryOpenWindow *window = hry_load_new_window(load);

@@ -182,17 +182,27 @@ void hry_load_drop_item(HryLoad *load, HryItem *item) {
     hry_load_end_item(load, item);
 }
 
+/* A device's callbacks return a code; the text behind it is asked for. */
+static void explain_device(HryLoad *load, const HryItem *item, HurrayError *error) {
+    HurrayError why;
+    uint32_t buffer = error->buffer_index;
+    if (item->target >= load->loader->target_count || error->cause == HURRAY_OK) return;
+    if (!hry_cuda_destination_failure(&load->loader->targets[item->target].destination, &why)) return;
+    *error = why;
+    error->buffer_index = buffer;
+}
+
 /* Of two failures the one that stands first in the files is told. */
 void hry_load_fail(HryLoad *load, HryItem *item, const HurrayError *error) {
     bool first = !load->failed || item->order < load->error_order ||
                  (item->order == load->error_order &&
                   (error->buffer_index < load->error.buffer_index || (error->buffer_index == load->error.buffer_index && error->offset < load->error.offset)));
-    if (error->code == HURRAY_ERR_INVALID_REPORT && error->field[0] == 'r') load->loader->unusable = true; /* read_at, not a destination */
     if (item->order < load->limit) load->limit = item->order;
     if (load->stopped || !first) return;
     load->failed = true;
     load->error_order = item->order;
     load->error = *error;
+    explain_device(load, item, &load->error);
     hry_loader_blame(load->loader, item->placed->index, &load->error);
 }
 

@@ -34,7 +34,6 @@ static void close_window(HryLoad *load, HryOpenWindow *window) {
         HurrayError error;
         if (!window->prefilled) {
             if (hry_item_commit(&item->to, window->buffer, &window->window, &error) != HURRAY_OK) hry_load_fail(load, item, &error);
-            if (load->loader->targets[item->target].kind == HRY_TARGET_CUDA) load->copied += window->window.len;
         }
         fill->done += window->window.len;
         load->progress.now.bytes_done += window->window.len;
@@ -77,7 +76,7 @@ static void take_back(HryLoad *load, HryJob *job) {
 
 static void count_job(HryLoad *load, const HryJob *job) {
     const HryItem *item = ((const HryOpenWindow *)job->run.pieces[0].owner)->item;
-    HryPath *path = hry_load_path(load, job->source, item->target);
+    HryPath *path = hry_load_path(load, job->source, item->target, &load->loader->prepared.ways[item->placed->way]);
     load->read_ns += job->read_ns - job->begin_ns;
     load->verify_ns += job->end_ns - job->read_ns;
     load->moved += job->moved;
@@ -97,7 +96,7 @@ static void count_job(HryLoad *load, const HryJob *job) {
 bool hry_load_reap(HryLoad *load) {
     bool did = false;
     for (HryJob *job; (job = hry_work_take(load->work)) != NULL;) {
-        load->jobs_out--;
+        if (--load->jobs_out == 0) load->reading_ns += hry_now_ns() - load->reading_since;
         if (!job->stopped) count_job(load, job);
         take_back(load, job);
         hry_load_free_job(load, job);

@@ -10,6 +10,18 @@ HurrayStatus hry_fail_cancelled(HurrayError *error) {
     return hry_fail(error, HURRAY_ERR_CANCELLED, NULL, HRY_NO_OFFSET, "cancelled before it was done; nothing of it was kept, it can be begun again");
 }
 
+HurrayStatus hry_loader_leave(const HurrayLoader *loader, HurrayStatus status) {
+    const HurrayError *error = &loader->handle.error;
+    if (status == HURRAY_ERR_INVALID_REPORT && strcmp(error->field, "read_at") == 0) loader->self->unusable = true;
+    return hry_handle_leave(&loader->self->handle, status);
+}
+
+HurrayStatus hry_loader_check_usable(HurrayLoader *loader) {
+    if (!loader->unusable) return HURRAY_OK;
+    return hry_fail(&loader->handle.error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET,
+                    "a transport reported more bytes than it was offered; destroy this loader and mend the transport");
+}
+
 HryLoaderSource *hry_loader_source_of(HurrayLoader *loader, uint64_t i) {
     uint32_t low = 0, high = loader->source_count;
     while (high - low > 1) {

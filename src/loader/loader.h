@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/devices.h"
 #include "base/handle.h"
 #include "core/window.h"
 #include "hurray/loader.h"
@@ -74,6 +75,7 @@ typedef struct HryTarget {
     HurrayTransport mapped; /* MAPPED: what the destination draws from */
     bool waits;             /* during a load: a window or an allocation has to wait */
     bool holds;             /* during a load: a freeze has to wait */
+    HryCudaStats before;    /* CUDA: what earlier loads had done */
 } HryTarget;
 
 #define HRY_REASON_BYTES 160u
@@ -166,9 +168,9 @@ bool hry_glob_valid(const uint8_t *pattern, size_t len);
 static inline HurrayStatus hry_loader_enter(const HurrayLoader *loader) {
     return loader ? hry_handle_enter(&loader->self->handle) : HURRAY_ERR_NULL_POINTER;
 }
-static inline HurrayStatus hry_loader_leave(const HurrayLoader *loader, HurrayStatus status) {
-    return hry_handle_leave(&loader->self->handle, status);
-}
+HurrayStatus hry_loader_leave(const HurrayLoader *loader, HurrayStatus status);
+/* UNUSABLE after a transport has reported more than it was offered. For calls that read. */
+HurrayStatus hry_loader_check_usable(HurrayLoader *loader);
 static inline bool hry_loader_is_cancelled(const HurrayLoader *loader) {
     return atomic_load_explicit(&loader->cancelled, memory_order_relaxed);
 }

@@ -273,7 +273,8 @@ HurrayStatus hurray_loader_plan(HurrayLoader *loader, uint8_t device_tag, int32_
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     HurrayError *error = &loader->handle.error;
-    status = hry_loader_prepare(loader, error);
+    status = hry_loader_check_usable(loader);
+    if (status == HURRAY_OK) status = hry_loader_prepare(loader, error);
     if (status == HURRAY_OK) *bytes = *buffers = 0;
     for (size_t p = 0; status == HURRAY_OK && p < loader->prepared.count; p++) {
         const HryPlaced *placed = &loader->prepared.tensors[p];

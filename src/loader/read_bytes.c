@@ -96,5 +96,8 @@ static HurrayStatus read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer
 HurrayStatus hurray_loader_read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len) {
     if (!loader || (!dst && len)) return HURRAY_ERR_NULL_POINTER;
     HurrayStatus status = hry_loader_enter(loader);
-    return status == HURRAY_OK ? hry_loader_leave(loader, read_bytes(loader, i, buffer, offset, dst, len, &loader->handle.error)) : status;
+    if (status != HURRAY_OK) return status;
+    status = hry_loader_check_usable(loader);
+    if (status == HURRAY_OK) status = read_bytes(loader, i, buffer, offset, dst, len, &loader->handle.error);
+    return hry_loader_leave(loader, status);
 }

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/devices.h"
 #include "base/options.h"
 #include "loader/load.h"
 
@@ -11,7 +12,7 @@ void hry_stats_begin(HurrayLoader *loader) {
 }
 
 /* The row of one source and target; NULL: no memory for another row, which a load does not fail for. */
-HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target) {
+HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
     HurrayLoader *loader = load->loader;
     const HryTarget *to = &loader->targets[target];
     for (size_t p = loader->path_count; p-- > 0;) {
@@ -28,7 +29,9 @@ HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target) {
     path->stats.io = to->kind == HRY_TARGET_MAPPED ? HURRAY_IO_MMAP : by_ring ? HURRAY_IO_URING : HURRAY_IO_THREADS;
     path->stats.direct = HURRAY_OFF;
     path->stats.device_index = to->device_index;
-    path->stats.device_tag = to->kind == HRY_TARGET_CUDA ? HURRAY_DEVICE_CUDA : HURRAY_DEVICE_CPU;
+    path->stats.device_tag = way->device_tag;
+    path->stats.sync_mode = way->sync_mode;
+    path->stats.memory_class = way->memory_class;
     path->stats.numa_node = -1;
     path->stats.threads = hry_work_threads(load->work) ? hry_work_threads(load->work) : 1;
     path->stats.queue_depth = load->depth;
@@ -62,16 +65,51 @@ static void explain(const HryLoad *load, HryPath *path) {
         snprintf(path->reason, sizeof path->reason, "%s", io->by_fd ? "a mapping cannot serve this target" : "only files opened by path can be mapped");
 }
 
+/* What only a device's own destination knows, ours or one that the caller made. It may have served earlier loads: what they did is taken off. */
+static void add_device(HryLoad *load, size_t t) {
+    HurrayLoader *loader = load->loader;
+    HryTarget *target = &loader->targets[t];
+    HryCudaStats device;
+    if (!hry_cuda_destination_stats(&target->destination, &device)) return;
+    if (device.peak_pinned > loader->stats.peak_pinned) loader->stats.peak_pinned = device.peak_pinned;
+    loader->stats.copy_ns += device.copy_ns - target->before.copy_ns;
+    loader->stats.bytes_copied += device.copied_bytes - target->before.copied_bytes;
+    target->before = device;
+    for (size_t p = 0; p < loader->path_count; p++) {
+        HryPath *path = &loader->paths[p];
+        if (path->target != t) continue;
+        path->stats.staging = device.staging;
+        path->stats.numa_node = device.numa_node;
+        if (!path->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", device.reason);
+    }
+}
+
+/* Copies that the devices have noted since the last time. */
+void hry_load_trace_copies(HryLoad *load) {
+    HurrayLoader *loader = load->loader;
+    HryCudaCopy copies[64];
+    if (!loader->options.trace) return;
+    for (size_t t = 0; t < loader->target_count; t++) {
+        for (size_t n = 64; n == 64;) {
+            n = hry_cuda_destination_copies(&loader->targets[t].destination, copies, 64);
+            for (size_t c = 0; c < n; c++)
+                if (copies[c].begin_ns >= load->begin_ns)
+                    hry_load_trace(load, HURRAY_STAGE_COPY, copies[c].begin_ns, copies[c].end_ns, copies[c].bytes, HURRAY_NONE, UINT32_MAX, (uint32_t)t);
+        }
+    }
+}
+
 void hry_stats_end(HryLoad *load, uint64_t total_ns) {
     HurrayLoader *loader = load->loader;
     HurrayLoadStats *stats = &loader->stats;
-    uint64_t stages = load->read_ns + load->verify_ns + load->wait_ns;
+    for (size_t t = 0; t < loader->target_count; t++) add_device(load, t);
+    hry_load_trace_copies(load);
+    uint64_t both = load->reading_ns + stats->copy_ns; /* each with at least one under way */
     for (size_t p = 0; p < loader->path_count && load->ios; p++) explain(load, &loader->paths[p]);
     stats->path_count = (uint32_t)loader->path_count;
     stats->tensors = load->progress.now.tensors_done;
     stats->payload_bytes = load->progress.now.bytes_done;
     stats->bytes_read = load->moved;
-    stats->bytes_copied = load->copied;
     stats->bytes_in_place = load->in_place;
     stats->bytes_verified = load->verified;
     stats->ranges = load->ranges;
@@ -80,7 +118,7 @@ void hry_stats_end(HryLoad *load, uint64_t total_ns) {
     stats->read_ns = load->read_ns;
     stats->verify_ns = load->verify_ns;
     stats->wait_ns = load->wait_ns;
-    stats->overlap_ns = stages > total_ns ? stages - total_ns : 0;
+    stats->overlap_ns = stats->copy_ns && both > total_ns ? both - total_ns : 0;
 }
 
 HurrayStatus hurray_loader_stats(const HurrayLoader *loader, HurrayLoadStats *out) {

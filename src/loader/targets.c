@@ -29,7 +29,8 @@ static HurrayStatus make_cuda(HurrayLoader *loader, HryTarget *target, HurrayErr
     options.flags = o->flags & HURRAY_LOAD_ARENA;
     options.pinned = o->pinned;
     options.device_index = target->device_index;
-    options.pinned_cap = o->pinned_cap < o->memory_cap ? o->pinned_cap : o->memory_cap;
+    uint64_t room = o->memory_cap - o->memory_cap / 4; /* the rest is for conversions */
+    options.pinned_cap = o->pinned_cap < room ? o->pinned_cap : room;
     options.slot_bytes = o->chunk_bytes;
     options.device_memory = o->device_memory;
     options.allocator = &loader->allocator;

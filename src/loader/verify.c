@@ -254,5 +254,6 @@ HurrayStatus hurray_loader_verify(HurrayLoader *loader, uint32_t what, HurraySta
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     Check check = {.first = {.code = HURRAY_OK}, .loader = loader, .what = what, .found = found, .ctx = ctx, .error = &loader->handle.error};
-    return hry_loader_leave(loader, verify(loader, &check));
+    status = hry_loader_check_usable(loader);
+    return hry_loader_leave(loader, status == HURRAY_OK ? verify(loader, &check) : status);
 }

@@ -311,6 +311,14 @@ static void a_transport_that_reports_too_much_makes_the_loader_unusable(void **s
     script_pattern(&scene.script, &step, 1);
     assert_int_equal(load_fails(&scene), HURRAY_ERR_INVALID_REPORT);
     assert_int_equal(load_fails(&scene), HURRAY_ERR_UNUSABLE);
+    uint8_t byte;
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    uint64_t n = 0;
+    assert_int_equal(hurray_loader_read_bytes(scene.loader, 0, 0, 0, &byte, 1), HURRAY_ERR_UNUSABLE);
+    assert_int_equal(hurray_loader_tensor_info(scene.loader, 0, &info), HURRAY_ERR_UNUSABLE);
+    assert_int_equal(hurray_loader_verify(scene.loader, 7, NULL, NULL), HURRAY_ERR_UNUSABLE);
+    assert_int_equal(hurray_loader_plan(scene.loader, 0, 0, &n, &n), HURRAY_ERR_UNUSABLE);
+    assert_int_equal(hurray_loader_tensor_count(scene.loader, &n), HURRAY_OK);
     end_scene(&scene);
 }
 

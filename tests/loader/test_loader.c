@@ -302,6 +302,193 @@ static void a_spoiled_tensor_is_listed_and_fails_only_what_wants_it(void **state
     model_free(&bytes);
 }
 
+static void tensors_of_a_stream_have_no_names_and_are_selected_by_index(void **state) {
+    (void)state;
+    ScriptTransport sink, script;
+    HurrayWriter *writer = NULL;
+    script_sink(&sink);
+    HurrayTransport out = script_transport(&sink);
+    assert_int_equal(hurray_writer_new(&out, NULL, &writer), HURRAY_OK);
+    for (uint32_t t = 0; t < 3; t++) {
+        uint64_t size = 1000 + t;
+        uint8_t data[1002];
+        HurrayIoSlice slice = {data, (size_t)size};
+        HurrayDescriptor *descriptor = make_member(HURRAY_TYPE_UINT8, 1, &size, NULL, NULL, NO_ROLE);
+        model_fill(data, t, 0, (size_t)size);
+        assert_int_equal(hurray_writer_write_tensor(writer, descriptor, &slice, 1), HURRAY_OK);
+        hurray_descriptor_destroy(descriptor);
+    }
+    assert_int_equal(hurray_writer_finish(writer), HURRAY_OK);
+    ModelBytes bytes = {sink.bytes, sink.len};
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL);
+    HurrayTensorSet *set = NULL;
+    HurrayTensor *tensor = NULL;
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    const uint8_t *name = NULL;
+    size_t len = 9;
+    assert_int_equal(hurray_loader_tensor_info(loader, 1, &info), HURRAY_OK);
+    assert_null(info.name);
+    assert_int_equal(hurray_loader_select_glob(loader, "*", 1), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_select_index(loader, 1), HURRAY_OK);
+    assert_int_equal(hurray_loader_select_index(loader, 2), HURRAY_OK);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    assert_int_equal(hurray_tensor_set_name(set, 0, &name, &len), HURRAY_OK);
+    assert_null(name);
+    for (uint32_t t = 1; t < 3; t++) {
+        assert_int_equal(hurray_tensor_set_get(set, t - 1, &tensor), HURRAY_OK);
+        assert_true(model_tensor_is(tensor, 1000 + t, t));
+    }
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    hurray_writer_destroy(&writer);
+    script_free(&sink);
+}
+
+static void a_model_without_tensors_loads_as_an_empty_set(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 0, 0);
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL);
+    HurrayTensorSet *set = NULL;
+    uint64_t n = 9, at = 0;
+    assert_int_equal(hurray_loader_select_glob(loader, "*", 1), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+    assert_int_equal(hurray_tensor_set_count(set, &n), HURRAY_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(hurray_tensor_set_find(set, "a", 1, &at), HURRAY_ERR_NOT_FOUND);
+    hurray_tensor_set_destroy(&set);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void other_values_of_a_key_are_noted(void **state) {
+    (void)state;
+    ModelBytes models[2] = {{0}};
+    ScriptTransport scripts[2];
+    HurrayTransport transports[2];
+    HurraySource sources[2] = {{0}};
+    HurrayLoader *loader = NULL;
+    const HurrayError *note = NULL;
+    HurrayKvEntry kv;
+    uint64_t n = 0;
+    for (int s = 0; s < 2; s++) {
+        ModelWriter writer;
+        static const uint64_t numbers[] = {1, 2};
+        HurrayKvEntry entries[2] = {{.key = "same", .key_len = 4, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_UINT64, .data = numbers, .data_len = 2}},
+                                    {.key = "other", .key_len = 5, .value = {.kind = HURRAY_KV_INT64, .i64 = s}}};
+        model_writer_begin(&writer, 0);
+        ScriptTransport *sink = writer.script;
+        assert_int_equal(hurray_file_writer_finish(writer.writer, entries, 2), HURRAY_OK);
+        script_source(&scripts[s], sink->bytes, sink->len);
+        hurray_file_writer_destroy(&writer.writer);
+        script_free(sink);
+        free(sink);
+        transports[s] = script_transport(&scripts[s]);
+        sources[s].transport = &transports[s];
+        (void)models;
+    }
+    assert_int_equal(hurray_loader_open_sources(sources, 2, NULL, &loader, NULL), HURRAY_OK);
+    assert_int_equal(hurray_loader_kv_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(hurray_loader_kv_find(loader, "other", 5, &kv), HURRAY_OK);
+    assert_int_equal(kv.value.i64, 0);
+    assert_int_equal(hurray_loader_note_count(loader, &n), HURRAY_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(hurray_loader_note(loader, 0, &note), HURRAY_OK);
+    assert_non_null(strstr(note->message, "other"));
+    assert_int_equal(note->source_index, 1);
+    hurray_loader_destroy(&loader);
+    for (int s = 0; s < 2; s++) script_free(&scripts[s]);
+}
+
+static void a_limit_on_tensors_and_descriptors_is_kept(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 3, 0);
+    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+    HurrayTensorSet *set = NULL;
+    HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+    options.max_tensor_bytes = 6000;
+    HurrayLoader *loader = open_bytes(&script, &bytes, &options);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_ERR_LIMIT);
+    assert_string_equal(hurray_loader_last_error(loader)->tensor, "b.weight");
+    assert_int_equal(hurray_loader_tensor_info(loader, 2, &info), HURRAY_OK);
+    assert_int_equal(info.fault->code, HURRAY_ERR_LIMIT);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    options.max_tensor_bytes = 0;
+    options.max_descriptor_bytes = 20;
+    loader = open_bytes(&script, &bytes, &options);
+    assert_int_equal(hurray_loader_load(loader, &set), HURRAY_ERR_LIMIT);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void null_pointers_are_refused(void **state) {
+    (void)state;
+    ScriptTransport script;
+    ModelBytes bytes = model_hrry(three, 1, 0);
+    HurrayLoader *loader = open_bytes(&script, &bytes, NULL), *none = NULL;
+    uint64_t n = 0;
+    uint8_t byte = 0;
+    assert_int_equal(hurray_loader_tensor_count(NULL, &n), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_tensor_count(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_tensor_info(loader, 0, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_find(loader, NULL, 1, &n), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_kv_count(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_kv_entry(loader, 0, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_kv_find(loader, "a", 1, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_source_count(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_source_info(loader, 0, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_note_count(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_note(loader, 0, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_select_name(loader, NULL, 1), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_select_glob(loader, NULL, 1), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_select_index(NULL, 1), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_select_clear(NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_plan(loader, 0, 0, NULL, &n), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_load(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_cancel(NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_read_bytes(loader, 0, 0, 0, NULL, 1), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_read_bytes(NULL, 0, 0, 0, &byte, 1), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_verify(NULL, 1, NULL, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_stats(loader, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_path_stats(loader, 0, NULL), HURRAY_ERR_NULL_POINTER);
+    assert_null(hurray_loader_last_error(NULL));
+    assert_int_equal(hurray_loader_destroy(NULL), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_loader_destroy(&none), HURRAY_OK);
+    assert_int_equal(hurray_tensor_set_count(NULL, &n), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_tensor_set_destroy(NULL), HURRAY_ERR_NULL_POINTER);
+    hurray_loader_destroy(&loader);
+    script_free(&script);
+    model_free(&bytes);
+}
+
+static void there_are_no_devices_without_a_runtime_and_it_says_why(void **state) {
+    (void)state;
+    uint32_t n = 99;
+    int32_t index = 99;
+    HurrayDeviceInfo info = HURRAY_DEVICE_INFO_INIT;
+    HurrayError error = HURRAY_ERROR_INIT;
+    assert_int_equal(hurray_device_count(HURRAY_DEVICE_ROCM, &n, &error), HURRAY_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(hurray_device_count(0x55, &n, &error), HURRAY_ERR_INVALID_TYPE);
+    assert_int_equal(hurray_device_count(HURRAY_DEVICE_CUDA, NULL, &error), HURRAY_ERR_NULL_POINTER);
+    assert_int_equal(hurray_device_find(HURRAY_DEVICE_METAL, "0", 1, &index, &error), HURRAY_ERR_NO_DEVICE);
+    assert_int_equal(hurray_device_info(HURRAY_DEVICE_METAL, 0, 0, &info, &error), HURRAY_ERR_NO_DEVICE);
+    assert_int_equal(hurray_device_info(HURRAY_DEVICE_CUDA, -1, 0, &info, &error), HURRAY_ERR_INVALID_ARGUMENT);
+    assert_int_equal(hurray_device_info(HURRAY_DEVICE_CUDA, 0, 8, &info, &error), HURRAY_ERR_UNSUPPORTED);
+    assert_int_equal(hurray_device_count(HURRAY_DEVICE_CUDA, &n, &error), HURRAY_OK);
+    if (n == 0) {
+        assert_int_equal(hurray_device_info(HURRAY_DEVICE_CUDA, 0, 0, &info, &error), HURRAY_ERR_NO_DEVICE);
+        assert_true(error.message[0] != 0);
+        assert_int_equal(hurray_device_find(HURRAY_DEVICE_CUDA, "0", 1, &index, &error), HURRAY_ERR_NO_DEVICE);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_loaded_in_file_order_from_hrry_and_safetensors),
@@ -311,6 +498,12 @@ int main(void) {
         cmocka_unit_test(any_piece_of_a_buffer_can_be_read),
         cmocka_unit_test(several_sources_are_one_model),
         cmocka_unit_test(a_spoiled_tensor_is_listed_and_fails_only_what_wants_it),
+        cmocka_unit_test(tensors_of_a_stream_have_no_names_and_are_selected_by_index),
+        cmocka_unit_test(a_model_without_tensors_loads_as_an_empty_set),
+        cmocka_unit_test(other_values_of_a_key_are_noted),
+        cmocka_unit_test(a_limit_on_tensors_and_descriptors_is_kept),
+        cmocka_unit_test(null_pointers_are_refused),
+        cmocka_unit_test(there_are_no_devices_without_a_runtime_and_it_says_why),
     };
     return cmocka_run_group_tests_name("loader/loader", tests, NULL, NULL);
 }
