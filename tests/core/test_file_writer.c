@@ -35,6 +35,51 @@ static void every_way_of_taking_and_lending_gives_the_same_bytes(void **state) {
     scenario_clear(&s);
 }
 
+/* Payload is never assembled: what is offered is the caller's own memory, which may go as soon as the item is written. */
+static void slices_are_offered_where_they_lie_and_let_go_when_written(void **state) {
+    (void)state;
+    Scenario s;
+    HurrayStep step;
+    scenario_init(&s);
+    FileSink *sink = calloc(1, sizeof *sink);
+    HurrayFileWriterCore *core = file_core_make(0, 0, NULL);
+    file_core_items(core, &s, sink, 0, 1, false);
+    for (size_t i = 0; i < 2; i++) {
+        const ScenarioItem *item = &s.items[i];
+        HurrayIoSlice own[4];
+        uint8_t *blocks[4];
+        size_t offered[4] = {0};
+        for (size_t k = 0; k < item->slice_count; k++) {
+            blocks[k] = malloc(item->slices[k].len);
+            assert_non_null(blocks[k]);
+            memcpy(blocks[k], item->slices[k].ptr, item->slices[k].len);
+            own[k] = (HurrayIoSlice){blocks[k], item->slices[k].len};
+        }
+        assert_int_equal(hurray_file_writer_core_begin_tensor(core, item->name, strlen(item->name), item->descriptor, own, item->slice_count),
+                         HURRAY_OK);
+        while (hurray_file_writer_core_step(core, &step) == HURRAY_OK && step.kind == HURRAY_STEP_OUTPUT) {
+            const uint8_t *src;
+            size_t len;
+            assert_int_equal(hurray_file_writer_core_output_src(core, &src, &len), HURRAY_OK);
+            if (len > 5) len = 5;
+            for (size_t k = 0; k < item->slice_count; k++)
+                if (offered[k] < own[k].len && src == blocks[k] + offered[k]) offered[k] += len;
+            assert_int_equal(hurray_file_writer_core_report_written(core, len), HURRAY_OK);
+        }
+        assert_int_equal(step.kind, HURRAY_STEP_ITEM_WRITTEN);
+        for (size_t k = 0; k < item->slice_count; k++) {
+            assert_int_equal(offered[k], own[k].len);
+            free(blocks[k]);
+        }
+    }
+    assert_int_equal(hurray_file_writer_core_begin_finish(core, NULL, 0), HURRAY_OK);
+    sink->len = (size_t)step.offset; /* what went out above */
+    file_core_drain(core, sink);
+    hurray_file_writer_core_destroy(&core);
+    free(sink);
+    scenario_clear(&s);
+}
+
 /* ---- what the bytes are ---- */
 
 static void the_file_holds_what_was_written(void **state) {
@@ -355,6 +400,7 @@ static void wide_padding_comes_in_stretches_of_zeros(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_of_taking_and_lending_gives_the_same_bytes),
+        cmocka_unit_test(slices_are_offered_where_they_lie_and_let_go_when_written),
         cmocka_unit_test(the_file_holds_what_was_written),
         cmocka_unit_test(sums_are_stored_last_unless_not_wanted),
         cmocka_unit_test(sums_handed_in_are_dropped),

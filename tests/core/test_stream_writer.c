@@ -250,6 +250,58 @@ static void what_cannot_be_written_is_refused(void **state) {
     scenario_clear(&s);
 }
 
+/* Payload is never assembled: what is offered is the caller's own memory, which may go as soon as the item is written. */
+static void slices_are_offered_where_they_lie_and_let_go_when_written(void **state) {
+    (void)state;
+    Scenario s;
+    HurrayStep step;
+    scenario_init(&s);
+    HurrayStreamWriterCore *core = make(0, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        const ScenarioItem *item = &s.items[i];
+        HurrayIoSlice own[4];
+        uint8_t *blocks[4];
+        size_t offered[4] = {0};
+        for (size_t k = 0; k < item->slice_count; k++) {
+            blocks[k] = malloc(item->slices[k].len);
+            assert_non_null(blocks[k]);
+            memcpy(blocks[k], item->slices[k].ptr, item->slices[k].len);
+            own[k] = (HurrayIoSlice){blocks[k], item->slices[k].len};
+        }
+        assert_int_equal(hurray_stream_writer_core_begin_tensor(core, item->descriptor, own, item->slice_count), HURRAY_OK);
+        while (hurray_stream_writer_core_step(core, &step) == HURRAY_OK && step.kind == HURRAY_STEP_OUTPUT) {
+            const uint8_t *src;
+            size_t len;
+            assert_int_equal(hurray_stream_writer_core_output_src(core, &src, &len), HURRAY_OK);
+            if (len > 5) len = 5;
+            for (size_t k = 0; k < item->slice_count; k++)
+                if (offered[k] < own[k].len && src == blocks[k] + offered[k]) offered[k] += len;
+            assert_int_equal(hurray_stream_writer_core_report_written(core, len), HURRAY_OK);
+        }
+        assert_int_equal(step.kind, HURRAY_STEP_ITEM_WRITTEN);
+        for (size_t k = 0; k < item->slice_count; k++) {
+            assert_int_equal(offered[k], own[k].len);
+            free(blocks[k]);
+        }
+    }
+    hurray_stream_writer_core_destroy(&core);
+    scenario_clear(&s);
+}
+
+static void a_write_count_that_was_lost_poisons_by_name(void **state) {
+    (void)state;
+    Scenario s;
+    scenario_init(&s);
+    HurrayStreamWriterCore *core = make(0, NULL);
+    assert_int_equal(begin(core, &s, 0, false), HURRAY_OK);
+    assert_int_equal(hurray_stream_writer_core_poison(core, HURRAY_UNUSABLE_LOST_WRITE_COUNT), HURRAY_OK);
+    assert_int_equal(unusable(core), HURRAY_UNUSABLE_LOST_WRITE_COUNT);
+    assert_int_equal(begin(core, &s, 0, false), HURRAY_ERR_UNUSABLE);
+    assert_non_null(strstr(hurray_stream_writer_core_last_error(core)->message, "LOST_WRITE_COUNT"));
+    hurray_stream_writer_core_destroy(&core);
+    scenario_clear(&s);
+}
+
 static void options_and_null_pointers_are_checked(void **state) {
     (void)state;
     HurrayWriterOptions options = HURRAY_WRITER_OPTIONS_INIT;
@@ -301,6 +353,8 @@ int main(void) {
         cmocka_unit_test(before_the_first_byte_an_item_may_be_dropped_after_it_never),
         cmocka_unit_test(a_failing_allocation_changes_nothing_and_may_be_repeated),
         cmocka_unit_test(what_cannot_be_written_is_refused),
+        cmocka_unit_test(slices_are_offered_where_they_lie_and_let_go_when_written),
+        cmocka_unit_test(a_write_count_that_was_lost_poisons_by_name),
         cmocka_unit_test(options_and_null_pointers_are_checked),
     };
     return cmocka_run_group_tests_name("core/stream_writer", tests, NULL, NULL);

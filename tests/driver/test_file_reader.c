@@ -171,6 +171,17 @@ static void a_failing_read_costs_its_call_only(void **state) {
     tear_down(&s);
 }
 
+static void size_is_asked_once_at_open(void **state) {
+    (void)state;
+    Setup s;
+    set_up(&s, 0);
+    assert_int_equal(s.script.sizes, 1);
+    read_many(s.reader);
+    read_many(s.reader);
+    assert_int_equal(s.script.sizes, 1);
+    tear_down(&s);
+}
+
 static void a_failed_open_makes_no_reader_and_releases_nothing(void **state) {
     (void)state;
     Setup s;
@@ -593,6 +604,7 @@ int main(void) {
         cmocka_unit_test(tensor_info_reads_a_descriptor_once),
         cmocka_unit_test(short_reads_are_normal),
         cmocka_unit_test(a_failing_read_costs_its_call_only),
+        cmocka_unit_test(size_is_asked_once_at_open),
         cmocka_unit_test(a_failed_open_makes_no_reader_and_releases_nothing),
         cmocka_unit_test(a_count_that_cannot_be_makes_the_reader_unusable),
         cmocka_unit_test(whole_blocks_are_read_where_the_transport_wants_them),
