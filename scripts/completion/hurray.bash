@@ -53,15 +53,15 @@ _hurray() {
     fi
 
     if [[ $cur == -* && -z $after ]]; then
-        local options='--json --quiet --help'
+        local options='--quiet --help'
         case $command in
-        inspect) options+=' --hex' ;;
-        verify) options+=' --data' ;;
-        load) options+=' --device --io --direct --huge-pages --pinned-mb --pinned --memory-mb --threads --queue-depth --chunk --verify --trace --picture --name-prefix' ;;
+        inspect) options+=' --json --hex' ;;
+        verify) options+=' --json --data' ;;
+        load) options+=' --json --device --io --direct --huge-pages --pinned-mb --pinned --memory-mb --threads --queue-depth --chunk --verify --trace --picture --name-prefix' ;;
         convert) options+=' --to --select --rename --align --sorted --no-checksums --quantization --shard-size --dense --kv-as-text --name-prefix' ;;
         cat) options+=' --buffer --dense --as --text --name-prefix' ;;
         stream) options+=' --name-prefix --gzip' ;;
-        devices) options+=' --free' ;;
+        devices) options+=' --json --free' ;;
         esac
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
         return
