@@ -121,7 +121,7 @@ static HurrayStatus reserve(HryLoad *load, HurrayError *error) {
                                      &more.target, error);
         for (uint32_t k = 0; status == HURRAY_OK && k < descriptor->buffer_count; k++) {
             const HurrayBufferHandle *handle = &descriptor->buffers[k];
-            more.tag = way->placed ? way->device_tag : handle->device_tag;
+            more.tag = way->device_tag;
             if (handle->byte_size == 0) continue;
             if (!hry_align_up(handle->byte_size, hry_place_alignment(loader, more.tag, handle), &more.bytes)) more.bytes = handle->byte_size;
             status = count_coming(load, &list, &count, &capacity, &more, error);

@@ -228,7 +228,7 @@ static HurrayStatus take_options(HurrayLoader *loader, const HurrayLoaderOptions
     };
     if (o->progress_interval_ms == 0) o->progress_interval_ms = 100;
     if (o->pinned_cap == 0) o->pinned_cap = 256 * HRY_MIB;
-    if (o->memory_cap == 0 && !hry_add_u64(o->pinned_cap, 32 * HRY_MIB, &o->memory_cap)) o->memory_cap = UINT64_MAX;
+    if (o->memory_cap == 0 && !hry_add_u64(o->pinned_cap, HRY_OTHER_MEMORY, &o->memory_cap)) o->memory_cap = UINT64_MAX;
     if (o->device_alignment == 0) o->device_alignment = 4096;
     if (o->device_memory) {
         HurrayDeviceMemory init = HURRAY_DEVICE_MEMORY_INIT;

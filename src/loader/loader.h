@@ -13,11 +13,12 @@
 #include "import/model.h"
 
 #define HRY_MIB (UINT64_C(1) << 20)
+#define HRY_OTHER_MEMORY (32 * HRY_MIB) /* what a load may use beside staging, when memory_cap is not given */
 
 /* Where a selected tensor goes, shared by all that go the same way. */
 typedef struct HryWay {
-    uint8_t device_tag, sync_mode, memory_class;
-    bool placed; /* the caller, not the file, chose */
+    uint8_t device_tag, sync_mode, memory_class; /* !placed: where the buffers go, which may be the host in place of what the file says */
+    bool placed;                                 /* the caller, not the file, chose */
     int32_t device_index;
     void *consumer_stream, *copy_stream;
 } HryWay;

@@ -217,6 +217,22 @@ static HurrayStatus ask(HurrayLoader *loader, uint64_t i, const HurrayDescriptor
     return take_into(loader, descriptor, &placement, placed, error);
 }
 
+/* What the file says, as far as it can be had here: nobody asked for that device by name, so its absence is no failure. */
+static void declared_way(const HurrayLoader *loader, const HurrayDescriptor *descriptor, HryWay *way) {
+    HurrayError ignored;
+    uint32_t count = 0;
+    if (descriptor->buffer_count == 0) return;
+    way->device_tag = descriptor->buffers[0].device_tag;
+    way->memory_class = descriptor->buffers[0].memory_class;
+    bool plain_host = way->device_tag == HURRAY_DEVICE_CPU && way->memory_class == HURRAY_MEMORY_STANDARD;
+    if (plain_host || loader->options.destination) return;
+    hry_error_clear(&ignored);
+    bool cuda = way->device_tag == HURRAY_DEVICE_CUDA || way->device_tag == HURRAY_DEVICE_CPU;
+    if (cuda && hurray_device_count(HURRAY_DEVICE_CUDA, &count, &ignored) == HURRAY_OK && count) return;
+    way->device_tag = HURRAY_DEVICE_CPU;
+    way->memory_class = HURRAY_MEMORY_STANDARD;
+}
+
 static HurrayStatus place_one(HurrayLoader *loader, uint64_t i, const HryWay *otherwise, HurrayError *error) {
     HryPrepared *prepared = &loader->prepared;
     HurrayDescriptor *descriptor;
@@ -226,6 +242,7 @@ static HurrayStatus place_one(HurrayLoader *loader, uint64_t i, const HryWay *ot
     bool load = true;
     HurrayStatus status = hry_loader_describe(loader, i, &descriptor, error);
     if (status == HURRAY_OK) status = check_extent(loader, i, descriptor, &bytes, error);
+    if (status == HURRAY_OK && !way.placed) declared_way(loader, descriptor, &way);
     if (status == HURRAY_OK && loader->options.place) status = ask(loader, i, descriptor, &way, &placed, &load, error);
     if (status != HURRAY_OK || !load) return status;
     status = find_way(loader, &way, &placed.way, error);
@@ -283,7 +300,7 @@ HurrayStatus hurray_loader_plan(HurrayLoader *loader, uint8_t device_tag, int32_
         status = hry_loader_describe(loader, placed->index, &descriptor, error);
         for (uint32_t k = 0; status == HURRAY_OK && k < descriptor->buffer_count; k++) {
             const HurrayBufferHandle *handle = &descriptor->buffers[k];
-            uint8_t tag = way->placed ? way->device_tag : handle->device_tag;
+            uint8_t tag = way->device_tag;
             uint64_t padded;
             bool here = tag == device_tag && (tag == HURRAY_DEVICE_CPU || device_index < 0 || way->device_index == device_index);
             if (!here || handle->byte_size == 0) continue;

@@ -29,8 +29,9 @@ static HurrayStatus make_cuda(HurrayLoader *loader, HryTarget *target, HurrayErr
     options.flags = o->flags & HURRAY_LOAD_ARENA;
     options.pinned = o->pinned;
     options.device_index = target->device_index;
-    uint64_t room = o->memory_cap - o->memory_cap / 4; /* the rest is for conversions */
-    options.pinned_cap = o->pinned_cap < room ? o->pinned_cap : room;
+    options.pinned_cap = o->pinned_cap;
+    if (o->memory_cap < HRY_OTHER_MEMORY || o->memory_cap - HRY_OTHER_MEMORY < o->pinned_cap) /* the rest is for conversions */
+        options.pinned_cap = o->memory_cap - o->memory_cap / 4 < o->pinned_cap ? o->memory_cap - o->memory_cap / 4 : o->pinned_cap;
     options.slot_bytes = o->chunk_bytes;
     options.device_memory = o->device_memory;
     options.allocator = &loader->allocator;
@@ -40,7 +41,7 @@ static HurrayStatus make_cuda(HurrayLoader *loader, HryTarget *target, HurrayErr
 static HryTargetKind kind_for(const HurrayLoader *loader, const HryWay *way, bool into, bool mapped) {
     bool plain_host = way->device_tag == HURRAY_DEVICE_CPU && way->memory_class == HURRAY_MEMORY_STANDARD;
     if (loader->options.destination) return HRY_TARGET_CALLERS;
-    if (way->placed && !plain_host) return HRY_TARGET_CUDA;
+    if (!plain_host) return HRY_TARGET_CUDA;
     if (into) return HRY_TARGET_INTO;
     return mapped ? HRY_TARGET_MAPPED : HRY_TARGET_HOST;
 }

@@ -734,6 +734,67 @@ static void a_device_that_is_not_there_is_told_before_anything_is_read(void **st
     end_scene(&scene);
 }
 
+/* A file whose tensor says CUDA: to the host by default, and where there is no such device also when the file is to decide. */
+static void what_a_file_declares_is_a_wish(void **state) {
+    (void)state;
+    ModelWriter writer;
+    uint64_t size = 256;
+    uint8_t data[256];
+    HurrayIoSlice slice = {data, sizeof data};
+    HurrayBufferHandle handle = {.byte_size = 256, .alignment = 4096, .device_tag = HURRAY_DEVICE_CUDA, .sync_mode = HURRAY_SYNC_PRODUCER_SYNCED};
+    HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
+    HurrayDescriptor *descriptor = NULL;
+    ScriptTransport script;
+    spec.rank = 1;
+    spec.shape = &size;
+    spec.element_type = HURRAY_TYPE_UINT8;
+    spec.buffers = &handle;
+    spec.buffer_count = 1;
+    model_fill(data, 5, 0, sizeof data);
+    assert_int_equal(hurray_descriptor_new(&spec, NULL, &descriptor, NULL), HURRAY_OK);
+    model_writer_begin(&writer, 0);
+    assert_int_equal(hurray_file_writer_write_tensor(writer.writer, "on_gpu", 6, descriptor, &slice, 1), HURRAY_OK);
+    hurray_descriptor_destroy(descriptor);
+    ModelBytes bytes = model_writer_end(&writer);
+    script_source(&script, bytes.bytes, bytes.len);
+    HurrayTransport transport = script_transport(&script);
+    HurraySource source = {.transport = &transport};
+    uint32_t devices = 0;
+    hurray_device_count(HURRAY_DEVICE_CUDA, &devices, NULL);
+    for (uint32_t target = HURRAY_TARGET_HOST; target <= HURRAY_TARGET_DECLARED; target += HURRAY_TARGET_DECLARED) {
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        HurrayLoader *loader = NULL;
+        HurrayTensorSet *set = NULL;
+        HurrayTensor *tensor = NULL;
+        HurrayBufferList *list = NULL;
+        HurrayBuffer *buffer = NULL;
+        const HurrayDescriptor *delivered = NULL;
+        HurrayBufferHandle where;
+        uint8_t tag = 99;
+        uint64_t planned = 0, buffers = 0;
+        if (target == HURRAY_TARGET_DECLARED && devices) continue;
+        options.target = target;
+        assert_int_equal(hurray_loader_open_sources(&source, 1, &options, &loader, NULL), HURRAY_OK);
+        assert_int_equal(hurray_loader_plan(loader, HURRAY_DEVICE_CPU, 0, &planned, &buffers), HURRAY_OK);
+        assert_int_equal(buffers, 1);
+        assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+        assert_int_equal(hurray_tensor_set_get(set, 0, &tensor), HURRAY_OK);
+        assert_true(model_tensor_is(tensor, 256, 5));
+        hurray_tensor_buffers(tensor, &list);
+        hurray_buffer_list_get(list, 0, &buffer);
+        hurray_buffer_device_tag(buffer, &tag);
+        assert_int_equal(tag, HURRAY_DEVICE_CPU);
+        hurray_tensor_descriptor(tensor, &delivered); /* says where it is now, and the alignment that was declared */
+        assert_int_equal(hurray_descriptor_buffer(delivered, 0, &where), HURRAY_OK);
+        assert_int_equal(where.device_tag, HURRAY_DEVICE_CPU);
+        assert_int_equal(where.alignment, 4096);
+        hurray_tensor_set_destroy(&set);
+        hurray_loader_destroy(&loader);
+    }
+    script_free(&script);
+    model_free(&bytes);
+}
+
 static void wrong_options_are_refused_by_name(void **state) {
     (void)state;
     Scene scene;
@@ -795,6 +856,7 @@ int main(void) {
         cmocka_unit_test(cancel_from_another_thread_at_any_time_leaves_nothing),
         cmocka_unit_test(a_failing_allocation_at_any_place_leaks_nothing),
         cmocka_unit_test(a_device_that_is_not_there_is_told_before_anything_is_read),
+        cmocka_unit_test(what_a_file_declares_is_a_wish),
         cmocka_unit_test(wrong_options_are_refused_by_name),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
