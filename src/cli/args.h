@@ -18,6 +18,7 @@ typedef struct Command {
     const char *more;    /* paragraphs for --help, or NULL */
     const Option *options;
     size_t option_count;
+    bool has_json;
     int (*run)(const struct Command *command, int argc, char **argv); /* argv[0] is the command's name */
 } Command;
 

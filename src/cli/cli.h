@@ -19,15 +19,22 @@ typedef struct Output {
 
 /* One line to standard error: hurray: FILE: WHERE: message. Returns the exit code of error->code. */
 int report_error(const char *file, const HurrayError *error);
+/* Says which tensor, where the error does not yet. */
+void name_tensor(HurrayError *error, const void *name, size_t len);
 /* The same for what the command itself found. */
 int report_failure(int exit_code, const char *file, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* "hurray: ...; see hurray COMMAND --help", exit code 2. */
 int report_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line to standard error unless quiet. */
 void note(const Output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* To standard output; false: the rest need not be made, finish_output reports why. */
+bool write_output(const void *bytes, size_t len);
+/* Standard output is a pipe that nobody reads any more. */
+bool output_reader_left(void);
 /* Flushes standard output; a broken pipe is no error, anything else is exit code 3. */
 int finish_output(int exit_code);
 
+bool text_is_utf8(const void *text, size_t len);
 /* Untrusted text, escaped: printable characters stay, others become \xNN. */
 void print_text(FILE *to, const void *text, size_t len);
 /* The same into memory that the caller frees; NULL: no memory. */

@@ -20,6 +20,7 @@ static const Option options[] = {
 #define PIECE (UINT64_C(4) << 20)
 
 typedef struct Request {
+    const char *name;
     uint64_t buffer;
     bool dense, text, buffer_given;
     uint8_t type; /* 0: its own */
@@ -41,7 +42,7 @@ static int cat_buffer(Model *model, uint64_t i, const HurrayTensorInfo *info, ui
             code = report_error(model->path, hurray_loader_last_error(model->loader));
             break;
         }
-        if (fwrite(piece, 1, len, stdout) != len) break; /* reported at the end, unless the pipe was closed */
+        if (!write_output(piece, len)) break;
         at += len;
     }
     free(piece);
@@ -56,26 +57,33 @@ static int write_dense(Model *model, const HurrayDescriptor *descriptor, const H
     hurray_descriptor_element_type_tag(descriptor, &own);
     HurrayQuantization quantization = HURRAY_QUANTIZATION_INIT;
     bool quantized = hurray_descriptor_quantization(descriptor, &quantization) == HURRAY_OK;
+    if (type == own && !quantized) type = 0;
+    if (type != 0 && type != HURRAY_TYPE_FLOAT32)
+        return report_failure(EXIT_USAGE, model->path, "--as %s: elements are written as %s, their own type, or as float32", type_word(type), type_word(own));
     if (request->text && type == 0 && !elements_printable(own)) type = HURRAY_TYPE_FLOAT32;
     if (request->text && type == 0 && !quantized) {
         uint8_t layout = 0;
         hurray_descriptor_layout_tag(descriptor, &layout);
         if (layout >= HURRAY_PRIVATE_FIRST) type = HURRAY_TYPE_FLOAT32;
     }
-    if (hurray_dense_size(descriptor, type, &bytes, &error) != HURRAY_OK) return report_error(model->path, &error);
+    if (hurray_dense_size(descriptor, type, &bytes, &error) != HURRAY_OK) {
+        name_tensor(&error, request->name, strlen(request->name));
+        return report_error(model->path, &error);
+    }
     void *memory = bytes < SIZE_MAX ? malloc((size_t)bytes + 1) : NULL;
     if (!memory) return report_failure(EXIT_SYSTEM, model->path, "no memory for %llu bytes", (unsigned long long)bytes);
     HurrayStatus status = item ? hurray_item_dense(item, 0, type, memory, (size_t)bytes, &error)
                                : hurray_tensor_dense(tensor, type, memory, (size_t)bytes, &error);
     int code = EXIT_DONE;
     if (status != HURRAY_OK) {
+        name_tensor(&error, request->name, strlen(request->name));
         code = report_error(model->path, &error);
     } else if (request->text) {
         hurray_descriptor_shape(descriptor, dims, &rank);
         for (size_t k = 0; k < rank; k++) count *= dims[k];
         elements_print(stdout, type ? type : own, memory, count);
     } else {
-        fwrite(memory, 1, (size_t)bytes, stdout);
+        write_output(memory, (size_t)bytes);
     }
     free(memory);
     return code;
@@ -126,7 +134,7 @@ static int cat(Model *model, const char *name, const Request *request) {
 
 static int run(const Command *command, int argc, char **argv) {
     Args args;
-    Request request = {0, false, false, false, 0};
+    Request request = {NULL, 0, false, false, false, 0};
     const char *prefix = NULL;
     int id, count, code = EXIT_DONE;
     args_begin(&args, command, argc, argv);
@@ -157,6 +165,7 @@ static int run(const Command *command, int argc, char **argv) {
     Model model;
     code = model_open(&model, rest[0], &load, prefix);
     if (code != EXIT_DONE) return code;
+    request.name = rest[1];
     code = cat(&model, rest[1], &request);
     model_close(&model);
     return code;
@@ -164,4 +173,4 @@ static int run(const Command *command, int argc, char **argv) {
 
 const Command command_cat = {"cat", "cat FILE NAME [--buffer N | --dense] [--as TYPE] [--text]", "write one tensor's bytes or elements to standard output",
                              "Without --as, elements are written in the tensor's own type (a quantized tensor's stored codes).", options,
-                             sizeof options / sizeof *options, run};
+                             sizeof options / sizeof *options, false, run};

@@ -77,8 +77,12 @@ static int make_names(Conversion *conversion) {
         }
     }
     int code = failed ? report_failure(EXIT_SYSTEM, conversion->model->path, "no memory for names") : EXIT_DONE;
-    for (size_t r = 0; code == EXIT_DONE && r < o->rename_count; r++)
-        if (!used[r]) code = report_failure(EXIT_NOT_FOUND, conversion->model->path, "--rename %s: no tensor has the old name", o->renames[r]);
+    for (size_t r = 0; code == EXIT_DONE && r < o->rename_count; r++) {
+        if (used[r]) continue;
+        char *shown = escape_text(o->renames[r], strlen(o->renames[r]));
+        code = report_failure(EXIT_NOT_FOUND, conversion->model->path, "--rename %s: no tensor has the old name", shown ? shown : "?");
+        free(shown);
+    }
     free(used);
     return code;
 }
@@ -196,4 +200,4 @@ static int run(const Command *command, int argc, char **argv) {
 
 const Command command_convert = {"convert", "convert IN OUT [--to FORMAT] [options]", "convert to .hrry (or safetensors), atomically",
                                  "OUT is replaced only when everything has been written; it may be IN. Stored checksums of IN are checked on the way.",
-                                 options, sizeof options / sizeof *options, run};
+                                 options, sizeof options / sizeof *options, false, run};

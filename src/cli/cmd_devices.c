@@ -116,4 +116,4 @@ static int run(const Command *command, int argc, char **argv) {
 }
 
 const Command command_devices = {"devices", "devices [--json] [--free]", "show devices, NUMA nodes, pinned limit, io_uring", NULL, options,
-                                 sizeof options / sizeof *options, run};
+                                 sizeof options / sizeof *options, true, run};

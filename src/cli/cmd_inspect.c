@@ -16,7 +16,7 @@ static int list_json(Model *model) {
     if (!json) return report_failure(EXIT_SYSTEM, model->path, "no memory");
     yajl_gen_map_open(json);
     JSON_KEY(json, "file");
-    json_word(json, model->path);
+    json_path(json, model->path);
     JSON_KEY(json, "format");
     json_word(json, format_word(model->source.format));
     JSON_KEY(json, "bytes");
@@ -176,4 +176,4 @@ static int run(const Command *command, int argc, char **argv) {
 }
 
 const Command command_inspect = {"inspect", "inspect FILE [--json] [--hex NAME]", "list the tensors and metadata of a file", NULL, options,
-                                 sizeof options / sizeof *options, run};
+                                 sizeof options / sizeof *options, true, run};

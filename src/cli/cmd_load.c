@@ -93,6 +93,16 @@ static bool parse_io(const char *text, uint32_t *out) {
     return false;
 }
 
+static int bad_value(int id, const char *value) {
+    const char *name = "", *expected = "a number above 0";
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].id == id) name = options[i].name;
+    if (id == OPTION_IO) expected = "auto, uring, threads or mmap";
+    else if (id == OPTION_DIRECT || id == OPTION_HUGE_PAGES || id == OPTION_PINNED) expected = "auto, on or off";
+    else if (id == OPTION_CHUNK) expected = "bytes (4M, 65536)";
+    return report_usage("load", "--%s: expected %s, got `%s`", name, expected, value);
+}
+
 static const char *io_word(uint32_t io) {
     static const char *const words[] = {"auto", "uring", "threads", "mmap"};
     return words[io < 4 ? io : 0];
@@ -128,7 +138,7 @@ static void report_json(Model *model, const HurrayLoadStats *stats, double secon
     if (!json) return;
     yajl_gen_map_open(json);
     JSON_KEY(json, "file");
-    json_word(json, model->path);
+    json_path(json, model->path);
     JSON_KEY(json, "tensors");
     json_u64(json, stats->tensors);
     JSON_KEY(json, "bytes");
@@ -266,7 +276,7 @@ static int run(const Command *command, int argc, char **argv) {
         case OPTION_PICTURE: picture = args.value; break;
         default: prefix = args.value;
         }
-        if (!good) code = report_usage("load", "`%s` is not a legal value here", args.value);
+        if (!good) code = bad_value(id, args.value);
     }
     args_end(&args);
     if (code != EXIT_DONE) return code;
@@ -290,4 +300,4 @@ static int run(const Command *command, int argc, char **argv) {
 
 const Command command_load = {"load", "load FILE [NAME|GLOB ...] [options]", "read tensors into memory and report how fast",
                               "Everything named (default: all) is really read. A NAME that is one wins over a pattern (* ? [..]).", options,
-                              sizeof options / sizeof *options, run};
+                              sizeof options / sizeof *options, true, run};

@@ -45,6 +45,10 @@ static int open_input(Peeked *peeked, HurrayReader **reader) {
     HurrayTransport transport = {.ctx = peeked, .read = peeked_read, .release = peeked_release};
     memset(peeked, 0, sizeof *peeked);
     if (hurray_transport_fd(STDIN_FILENO, NULL, &peeked->inner, &error) != HURRAY_OK) return report_error("standard input", &error);
+    if (!peeked->inner.read) {
+        hurray_transport_release(&peeked->inner);
+        return report_failure(EXIT_SYSTEM, "standard input", "%s", strerror(EBADF));
+    }
     while (peeked->len < sizeof peeked->bytes) {
         size_t filled = 0;
         HurrayStatus status = peeked->inner.read(peeked->inner.ctx, peeked->bytes + peeked->len, sizeof peeked->bytes - peeked->len, &filled);
@@ -220,28 +224,30 @@ static HurrayStatus append_stream(void *ctx, const void *bytes, size_t len, cons
 /* A reader that went away is no error. */
 static int writer_failed(HurrayWriter *writer) {
     const HurrayError *error = hurray_writer_last_error(writer);
-    return error->system_error == EPIPE ? EXIT_DONE : report_error("standard output", error);
+    return output_reader_left() ? EXIT_DONE : report_error("standard output", error);
 }
 
 static int write_items(Model *model, HurrayWriter *writer, const Selection *selection, Bar *bar) {
-    Transfer transfer = {model, append_stream, writer, "standard output", bar, 0, selection->bytes, NULL};
+    Transfer transfer = {model, append_stream, writer, "standard output", bar, 0, selection->bytes, NULL, true, false};
     int code = EXIT_DONE;
-    for (uint64_t n = 0; n < selection->count && code == EXIT_DONE; n++) {
+    for (uint64_t n = 0; n < selection->count && code == EXIT_DONE && !transfer.closed; n++) {
         HurrayTensorInfo info;
         code = model_info(model, selection->indices[n], &info);
         if (code != EXIT_DONE) break;
         if (hurray_writer_begin_tensor(writer, info.descriptor) != HURRAY_OK) {
             code = writer_failed(writer);
+            transfer.closed = true;
             break;
         }
         code = transfer_buffers(&transfer, selection->indices[n], info.descriptor);
-        if (code == EXIT_DONE && hurray_writer_end_tensor(writer) != HURRAY_OK) {
+        if (code == EXIT_DONE && !transfer.closed && hurray_writer_end_tensor(writer) != HURRAY_OK) {
             code = writer_failed(writer);
+            transfer.closed = true;
             break;
         }
     }
     free(transfer.piece);
-    if (code == EXIT_DONE && hurray_writer_finish(writer) != HURRAY_OK) code = writer_failed(writer);
+    if (code == EXIT_DONE && !transfer.closed && hurray_writer_finish(writer) != HURRAY_OK) code = writer_failed(writer);
     return code;
 }
 
@@ -261,6 +267,12 @@ static int stream_write(const char *path, char **names, int count, bool gzip, co
     code = select_for_transfer(&model, names, (size_t)count, &selection);
     if (code == EXIT_DONE) {
         HurrayStatus status = hurray_transport_fd(STDOUT_FILENO, NULL, &sink, &error);
+        if (status == HURRAY_OK && !sink.write) {
+            hurray_transport_release(&sink);
+            selection_clear(&selection);
+            model_close(&model);
+            return report_failure(EXIT_SYSTEM, "standard output", "%s", strerror(EBADF));
+        }
         if (status == HURRAY_OK && gzip) {
             status = hurray_transport_gzip(&sink, NULL, &zipped, &error);
             if (status != HURRAY_OK) hurray_transport_release(&sink);
@@ -310,4 +322,4 @@ static int run(const Command *command, int argc, char **argv) {
 const Command command_stream = {"stream", "stream read [OUT.hrry] [--name-prefix P]\n       hurray stream write FILE [NAME ...] [--gzip]",
                                 "read a stream from standard input, or write one to standard output",
                                 "read lists the items, or writes them to OUT.hrry; write takes everything, or the tensors named (a head brings its members).",
-                                options, sizeof options / sizeof *options, run};
+                                options, sizeof options / sizeof *options, false, run};

@@ -49,7 +49,7 @@ static int verify(Model *model, bool data, const Output *output) {
         if (!findings.json) return report_failure(EXIT_SYSTEM, model->path, "no memory");
         yajl_gen_map_open(findings.json);
         JSON_KEY(findings.json, "file");
-        json_word(findings.json, model->path);
+        json_path(findings.json, model->path);
         JSON_KEY(findings.json, "tensors");
         json_u64(findings.json, model->count);
         JSON_KEY(findings.json, "checksums");
@@ -104,4 +104,4 @@ static int run(const Command *command, int argc, char **argv) {
 
 const Command command_verify = {"verify", "verify FILE [--data] [--json]", "check a file: structure, padding, data rules, checksums",
                                 "Every finding is a line on standard error; the exit code is 1 when there is one.", options,
-                                sizeof options / sizeof *options, run};
+                                sizeof options / sizeof *options, true, run};

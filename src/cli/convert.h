@@ -22,10 +22,18 @@ typedef struct Conversion {
     char **names; /* of the output, by place in the selection; NULL entries: the tensor's own name */
     size_t *name_lens;
     Bar bar;
+    const char *kept[64]; /* kinds of GGML blocks that were noted as staying */
+    size_t kept_count;
 } Conversion;
 
 /* The name under which the n-th selected tensor goes out; info is that tensor's. */
 const void *conversion_name(const Conversion *conversion, uint64_t n, const HurrayTensorInfo *info, size_t *len);
+
+/* Tensor i in the format's own quantization, the caller's; *out NULL: it stays as it is, with a note if it has blocks. Needs memory for
+ * both forms. */
+int convert_native(Conversion *conversion, uint64_t i, HurrayTensor **out);
+/* Its buffers to the transfer's sink. */
+int append_native(Transfer *transfer, const HurrayTensor *tensor, uint64_t bytes_read);
 
 int convert_to_hrry(Conversion *conversion);
 int convert_to_safetensors(Conversion *conversion);

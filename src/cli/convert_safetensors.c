@@ -85,6 +85,7 @@ static int plan_one(Conversion *conversion, uint64_t n, Plan *plan) {
     if (out->decode) status = dense_descriptor(info.descriptor, out->type, &out->descriptor, &error);
     else out->descriptor = copy_descriptor(info.descriptor);
     if (status != HURRAY_OK) {
+        name_tensor(&error, name, out->name_len);
         free(out->own_name);
         return report_error(conversion->model->path, &error);
     }
@@ -149,6 +150,7 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
     if (code == EXIT_DONE) {
         HurrayStatus status = item ? hurray_item_dense(item, 0, out->type, memory, (size_t)out->bytes, &error)
                                    : hurray_tensor_dense(tensor, out->type, memory, (size_t)out->bytes, &error);
+        if (status != HURRAY_OK) name_tensor(&error, out->name, out->name_len);
         if (status != HURRAY_OK) code = report_error(model->path, &error);
         else if (transfer->sink(transfer->ctx, memory, (size_t)out->bytes, &sink_error) != HURRAY_OK) code = report_error(transfer->out, sink_error);
     }
@@ -158,6 +160,14 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
     transfer->done += out->bytes;
     bar_update(transfer->bar, transfer->done, transfer->total, false);
     return code;
+}
+
+/* The library speaks of what to ask for; here that is an option. */
+static int report_refusal(const char *path, HurrayError *error) {
+    const char *option = strcmp(error->field, "metadata") == 0 ? " (--kv-as-text)" : strstr(error->message, "dense view") ? " (--dense)" : "";
+    size_t used = strlen(error->message);
+    if (error->code == HURRAY_ERR_UNSUPPORTED && used + strlen(option) < sizeof error->message) memcpy(error->message + used, option, strlen(option) + 1);
+    return report_error(path, error);
 }
 
 /* One file with the tensors [first, first + count) of the plan; its transport is finished, so renamed, at the end. */
@@ -179,7 +189,7 @@ static int export_file(Conversion *conversion, Transfer *transfer, const char *p
     if (hurray_transport_create(path, NULL, &sink, &error) != HURRAY_OK) code = report_error(path, &error);
     if (code == EXIT_DONE && hurray_exporter_new(&sink, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error) != HURRAY_OK) {
         hurray_transport_release(&sink);
-        code = report_error(path, &error);
+        code = report_refusal(path, &error);
     }
     transfer->ctx = exporter;
     transfer->out = path;
@@ -298,7 +308,7 @@ int convert_to_safetensors(Conversion *conversion) {
     int code = make_plan(conversion, &plan);
     if (code == EXIT_DONE && !gather_kv(conversion->model, &kv, &kv_count)) code = EXIT_SYSTEM;
     if (code == EXIT_DONE) {
-        Transfer transfer = {conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL};
+        Transfer transfer = {conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
         code = conversion->options->shard_size ? export_shards(conversion, &transfer, &plan, kv, kv_count)
                                                : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);
         free(transfer.piece);

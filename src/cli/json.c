@@ -25,6 +25,12 @@ void json_text(yajl_gen json, const void *text, size_t len) { yajl_gen_string(js
 
 void json_word(yajl_gen json, const char *text) { json_text(json, text, strlen(text)); }
 
+void json_path(yajl_gen json, const char *path) {
+    char *escaped = text_is_utf8(path, strlen(path)) ? NULL : escape_text(path, strlen(path));
+    json_word(json, escaped ? escaped : path);
+    free(escaped);
+}
+
 void json_u64(yajl_gen json, uint64_t value) {
     char text[32];
     int n = snprintf(text, sizeof text, "%" PRIu64, value);

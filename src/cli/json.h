@@ -10,6 +10,7 @@ yajl_gen json_begin(void); /* NULL: no memory */
 void json_end(yajl_gen json);
 void json_text(yajl_gen json, const void *text, size_t len);
 void json_word(yajl_gen json, const char *text);
+void json_path(yajl_gen json, const char *path); /* any bytes: what is no UTF-8 is escaped */
 void json_u64(yajl_gen json, uint64_t value);
 void json_i64(yajl_gen json, int64_t value);
 void json_f64(yajl_gen json, double value); /* "nan", "inf", "-inf" are texts */

@@ -1,8 +1,11 @@
 /* hurray: lists, checks, loads, converts and prints model weights. */
 #include "args.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hurray/version.h"
 
@@ -27,14 +30,26 @@ static void print_overview(FILE *to) {
           "5 no such device, or it failed; 130 interrupted\n", to);
 }
 
+/* A closed standard descriptor would be given to the first file opened, and messages would go into that file. The stand-in for an
+ * output is not writable, so that writing still fails. */
+static void hold_standard_descriptors(void) {
+    int fd;
+    do fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    hold_standard_descriptors();
+    unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere */
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         const Command *about = argc > 2 ? find_command(argv[2]) : NULL;
+        if (argc > 2 && !about) return report_usage(NULL, "there is no command `%s`", argv[2]);
         if (about) print_help(about);
         else print_overview(stdout);
         return finish_output(EXIT_DONE);
@@ -44,6 +59,7 @@ int main(int argc, char **argv) {
         return finish_output(EXIT_DONE);
     }
     const Command *command = find_command(argv[1]);
+    if (!command && argv[1][0] == '-') return report_usage(NULL, "a command comes first; `%s` is none", argv[1]);
     if (!command) return report_usage(NULL, "there is no command `%s`", argv[1]);
     return finish_output(command->run(command, argc - 1, argv + 1));
 }

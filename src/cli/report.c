@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -50,6 +51,20 @@ int report_error(const char *file, const HurrayError *error) {
     return exit_code_of(error->code);
 }
 
+void name_tensor(HurrayError *error, const void *name, size_t len) {
+    if (error->tensor[0]) return;
+    char *shown = escape_text(name, len);
+    size_t n = shown ? strlen(shown) : 0, most = sizeof error->tensor - 4;
+    if (n < sizeof error->tensor) {
+        if (n) memcpy(error->tensor, shown, n + 1);
+    } else {
+        while (most && ((unsigned char)shown[most] & 0xC0) == 0x80) most--;
+        memcpy(error->tensor, shown, most);
+        memcpy(error->tensor + most, "...", 4);
+    }
+    free(shown);
+}
+
 int report_failure(int exit_code, const char *file, const char *format, ...) {
     va_list args;
     fputs("hurray: ", stderr);
@@ -63,11 +78,13 @@ int report_failure(int exit_code, const char *file, const char *format, ...) {
 }
 
 int report_usage(const char *command, const char *format, ...) {
+    char text[1024];
     va_list args;
-    fputs("hurray: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    fputs("hurray: ", stderr);
+    print_text(stderr, text, strlen(text)); /* it quotes arguments */
     fprintf(stderr, "; see `hurray%s%s --help`\n", command ? " " : "", command ? command : "");
     return EXIT_USAGE;
 }
@@ -81,14 +98,29 @@ void note(const Output *output, const char *format, ...) {
     fputc('\n', stderr);
 }
 
-int finish_output(int exit_code) {
+/* An error of an earlier write may be all that is known: then the descriptor says whether its reader went away. */
+bool output_reader_left(void) {
+    struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
+static int output_error; /* of the first write_output that failed */
+
+bool write_output(const void *bytes, size_t len) {
     errno = 0;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    if (failed && errno != EPIPE && errno != 0) {
-        fprintf(stderr, "hurray: standard output: %s\n", strerror(errno));
-        return exit_code == EXIT_DONE ? EXIT_SYSTEM : exit_code;
-    }
-    return exit_code;
+    if (fwrite(bytes, 1, len, stdout) == len) return true;
+    if (!output_error) output_error = errno;
+    return false;
+}
+
+int finish_output(int exit_code) {
+    bool earlier = ferror(stdout) != 0;
+    errno = 0;
+    bool failed = fflush(stdout) != 0;
+    int why = output_error ? output_error : failed ? errno : 0;
+    if ((!failed && !earlier) || why == EPIPE || (why == 0 && output_reader_left())) return exit_code;
+    fprintf(stderr, "hurray: standard output: %s\n", why ? strerror(why) : "writing failed; is there space left?");
+    return exit_code == EXIT_DONE ? EXIT_SYSTEM : exit_code;
 }
 
 volatile int interrupted;

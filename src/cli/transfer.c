@@ -86,7 +86,10 @@ int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *des
             if (interrupted) return EXIT_INTERRUPTED;
             if (hurray_loader_read_bytes(model->loader, i, k, at, transfer->piece, len) != HURRAY_OK)
                 return report_error(model->path, hurray_loader_last_error(model->loader));
-            if (transfer->sink(transfer->ctx, transfer->piece, len, &error) != HURRAY_OK) return report_error(transfer->out, error);
+            if (transfer->sink(transfer->ctx, transfer->piece, len, &error) != HURRAY_OK) {
+                transfer->closed = transfer->pipe && output_reader_left();
+                return transfer->closed ? EXIT_DONE : report_error(transfer->out, error);
+            }
             at += len;
             transfer->done += len;
             bar_update(transfer->bar, transfer->done, transfer->total, false);

@@ -28,9 +28,12 @@ typedef struct Transfer {
     Bar *bar;
     uint64_t done, total;
     unsigned char *piece;
+    bool pipe;   /* the sink is standard output */
+    bool closed; /* the sink's reader went away */
 } Transfer;
 
-/* All buffers of tensor i, in order. Returns an exit code, everything reported; EXIT_INTERRUPTED without a word after a signal. */
+/* All buffers of tensor i, in order. Returns an exit code, everything reported; EXIT_INTERRUPTED without a word after a signal. Ends early,
+ * EXIT_DONE and with `closed` set, when a pipe has lost its reader. */
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor);
 
 /* All KV of a model, borrowed from it; NULL with *count 0 when there is none. False: no memory (reported). */

@@ -111,15 +111,34 @@ bool parse_number(const char *text, uint64_t max, uint64_t *out) {
     return true;
 }
 
-/* Bytes of the well-formed, printable UTF-8 sequence at text, or 0. */
-static size_t printable(const unsigned char *text, size_t len) {
+/* Bytes of the well-formed UTF-8 sequence at text, or 0. */
+static size_t sequence(const unsigned char *text, size_t len) {
     unsigned char c = text[0];
-    if (c < 0x80) return c >= 0x20 && c != 0x7F && c != '\\' ? 1 : 0;
+    if (c < 0x80) return 1;
     size_t n = c >= 0xC2 && c <= 0xDF ? 2 : (c & 0xF0) == 0xE0 ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
     if (n == 0 || n > len) return 0;
     for (size_t i = 1; i < n; i++)
         if ((text[i] & 0xC0) != 0x80) return 0;
     if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] >= 0xA0) || (c == 0xF0 && text[1] < 0x90) || (c == 0xF4 && text[1] >= 0x90)) return 0;
+    return n;
+}
+
+bool text_is_utf8(const void *text, size_t len) {
+    const unsigned char *bytes = text;
+    for (size_t at = 0; at < len;) {
+        size_t n = sequence(bytes + at, len - at);
+        if (n == 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+/* The same, 0 too for what a terminal would not show as it is. */
+static size_t printable(const unsigned char *text, size_t len) {
+    unsigned char c = text[0];
+    size_t n = sequence(text, len);
+    if (c < 0x80) return c >= 0x20 && c != 0x7F && c != '\\' ? 1 : 0;
+    if (n == 0) return 0;
     if (c == 0xC2 && text[1] < 0xA0) return 0;                                            /* C1 controls */
     if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0x8B && text[2] <= 0x8F) return 0;      /* zero width, marks */
     if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0xA8 && text[2] <= 0xAE) return 0;      /* line separators, bidi */

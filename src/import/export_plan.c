@@ -1,5 +1,6 @@
 #include "import/export_plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/endian.h"
 #include "base/names.h"
 #include "base/utf8.h"
+#include "format/element.h"
 #include "format/sums.h"
 #include "import/export_text.h"
 #include "import/json.h"
@@ -16,6 +18,12 @@ static HurrayStatus refuse(const HryExportItem *item, const char *field, HurrayE
     hry_fail(error, HURRAY_ERR_UNSUPPORTED, field, HRY_NO_OFFSET, "safetensors cannot hold the tensor: %s", what);
     hry_error_set_tensor(error, item->name, item->name_len, item->entry);
     return error->code;
+}
+
+static HurrayStatus refuse_type(const HryExportItem *item, HurrayError *error) {
+    char what[96];
+    snprintf(what, sizeof what, "no dtype says its element type, %s (0x%02X)", hry_element_name(item->descriptor->element_type), item->descriptor->element_type);
+    return refuse(item, "element_type", error, what);
 }
 
 static bool is_fnuz(const HurrayDescriptor *d, const HryStType *type) {
@@ -68,7 +76,7 @@ static HurrayStatus check_item(HryExportItem *item, HurrayError *error) {
     if (d->has_composite_member)
         return refuse(item, "composite_member", error, "it is a member of a composite; ask for the composite's dense view");
     if (hry_descriptor_is_dynamic(d)) return refuse(item, "shape", error, "a dimension is dynamic");
-    if (!find_type(item)) return refuse(item, "element_type", error, "no dtype says its element type");
+    if (!find_type(item)) return refuse_type(item, error);
     if (item->type->bits % 8) per = item->type->bits == 4 ? 2 : 4;
     if (!hry_descriptor_elements(d, &item->elements) || !hry_mul_u64(item->elements / per, per * item->type->bits / 8, &bytes))
         return refuse(item, "shape", error, "it has too many elements");
