@@ -89,6 +89,8 @@ void model_print_notes(Model *model, const Output *output) {
     for (uint64_t i = 0; i < count; i++) {
         const HurrayError *text = NULL;
         if (hurray_loader_note(model->loader, i, &text) != HURRAY_OK || !text) continue;
-        note(output, "hurray: note: %s%s%s%s%s", text->source, text->source[0] ? ": " : "", text->tensor, text->tensor[0] ? ": " : "", text->message);
+        char *path = text->source[0] ? NULL : escape_text(model->path, strlen(model->path));
+        note(output, "hurray: note: %s: %s%s%s%s", path ? path : text->source, text->tensor[0] ? "tensor \"" : "", text->tensor, text->tensor[0] ? "\": " : "", text->message);
+        free(path);
     }
 }

@@ -94,12 +94,14 @@ int trace_write_svg(const Trace *trace, const char *path, const char *title) {
     if (!file) return report_failure(EXIT_SYSTEM, path, "%s", strerror(errno));
     fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
                   "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%.0f\" y=\"20\" font-size=\"14\">", LEFT + PICTURE_WIDTH + 30, height, LEFT);
-    for (const char *c = title; *c; c++) {
+    char *shown = escape_text(title, strlen(title)); /* control characters are no XML */
+    for (const char *c = shown ? shown : ""; *c; c++) {
         if (*c == '&') fputs("&amp;", file);
         else if (*c == '<') fputs("&lt;", file);
         else if (*c == '>') fputs("&gt;", file);
         else fputc(*c, file);
     }
+    free(shown);
     fputs("</text>\n", file);
     draw_axis(file, height, span / 1e6);
     size_t row = 0;

@@ -23,6 +23,7 @@ struct HurrayExporter {
     bool begun;  /* a byte is out */
     bool closed; /* the output broke off in the middle */
     HurrayStatus cause;
+    int32_t system_error;
 };
 
 static uint64_t buffer_size(const HryExportItem *item) { return item->descriptor->buffers[0].byte_size; }
@@ -30,8 +31,9 @@ static uint64_t buffer_size(const HryExportItem *item) { return item->descriptor
 static HurrayStatus fail_closed(HurrayExporter *x) {
     HurrayError *error = &x->handle.error;
     hry_fail(error, HURRAY_ERR_SINK_CLOSED, NULL, HRY_NO_OFFSET,
-             "writing stopped in the middle of the file (status %d), which cannot be continued; remove it and begin again", (int)x->cause);
+             "writing stopped in the middle of the file (status %d), which cannot be continued; begin a new file", (int)x->cause);
     error->cause = x->cause;
+    error->system_error = x->system_error;
     return HURRAY_ERR_SINK_CLOSED;
 }
 
@@ -45,6 +47,7 @@ static HurrayStatus put(HurrayExporter *x, const uint8_t *bytes, size_t len, siz
         if (status != HURRAY_OK || moved == 0) {
             x->closed = true;
             x->cause = status != HURRAY_OK ? status : HURRAY_ERR_SINK_CLOSED;
+            x->system_error = status != HURRAY_OK ? error->system_error : 0;
             return fail_closed(x);
         }
         x->begun = true;

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""hurray load: every option, what the report says, trace and picture; names win over patterns."""
+import os
+import xml.dom.minidom
+
+from support import *
+
+t = folder()
+KEYS = {'bytes', 'seconds', 'tensors', 'path', 'direct', 'device', 'peak_pinned', 'peak_rss'}
+data = os.urandom(3 << 20)
+model = [('t%02d' % i, descriptor([data], type_tag=0x11, shape=(len(data),)), [data]) for i in range(4)] + [('small.%d' % i, descriptor([f32(i)], shape=(1,)), [f32(i)]) for i in range(50)]
+model += [('t0?', descriptor([f32(5)], shape=(1,)), [f32(5)])]
+total = 4 * len(data) + 51 * 4
+plain = write(os.path.join(t, 'plain.hrry'), hrry(model))
+path = os.path.join(t, 'm.hrry')
+expect(DONE, 'convert', plain, path)
+for options in ([], ['--io', 'auto'], ['--io', 'uring'], ['--io', 'threads'], ['--io', 'mmap'], ['--direct', 'auto'], ['--direct', 'on'], ['--direct', 'off'], ['--threads', '1'], ['--threads', '7'],
+                ['--memory-mb', '1'], ['--memory-mb', '64', '--pinned-mb', '8'], ['--pinned', 'off'], ['--huge-pages', 'off'], ['--huge-pages', 'on'], ['--queue-depth', '2', '--io', 'uring'],
+                ['--chunk', '64K'], ['--chunk', '1M', '--threads', '2'], ['--chunk', '4096', '--direct', 'on'], ['--device', 'cpu'], ['--device', 'auto'], ['--verify'],
+                ['--verify', '--io', 'mmap'], ['--verify', '--direct', 'on', '--chunk', '100000'], ['--verify', '--threads', '1'], ['--io', 'mmap', '--direct', 'on'], ['-q']):
+    j = expect(DONE, 'load', '--json', path, *options).json()
+    check(set(j) >= KEYS, options, 'keys', sorted(j))
+    check(j['bytes'] == total and j['tensors'] == len(model), options, j)
+    check(isinstance(j['seconds'], float) and j['seconds'] > 0 and j['peak_rss'] > 0 and j['direct'] in (True, False) and j['path'] in ('uring', 'threads', 'mmap'), options, j)
+    if '--io' in options:
+        want = options[options.index('--io') + 1]
+        check(want == 'auto' or j['path'] == want or j['reason'], options, 'another way has a reason', j['path'], j['reason'])
+    else:
+        check(j['path'] != 'mmap', options, 'never mapped unasked')
+    if '--direct' in options and options[-1] == 'off':
+        check(j['direct'] is False, options)
+    if '--verify' in options:
+        check(j['bytes_verified'] == total, options, j['bytes_verified'])
+    if j['path'] == 'mmap':
+        check(j['bytes_in_place'] == total, options, j['bytes_in_place'])
+    text = expect(DONE, 'load', path, *options).out.decode()
+    check('%d tensors' % len(model) in text and 'GB/s' in text or '/s' in text, options, text)
+check(expect(DONE, 'load', '--json', plain, '--verify').json()['bytes_verified'] == 0, 'nothing to verify without stored sums')
+
+# choosing
+for names, count in ((['t00'], 1), (['t0?'], 1), (['t0[0-1]'], 2), (['small.*'], 50), (['t00', 'small.1?'], 11), (['*'], len(model)), (['t00', 't00', 't0[0]'], 1)):
+    j = expect(DONE, 'load', '--json', path, *names).json()
+    check(j['tensors'] == count, names, 'chooses', j['tensors'])
+expect(NOT_FOUND, 'load', path, 't00', 'nobody', says='nobody')
+expect(NOT_FOUND, 'load', path, 'none*', says='none*')
+
+# trace and picture
+trace, picture = os.path.join(t, 'trace.json'), os.path.join(t, 'a <b> & c.svg')
+for options in ([], ['--threads', '1'], ['--io', 'mmap'], ['--verify', '--chunk', '64K']):
+    expect(DONE, 'load', path, '--trace', trace, '--picture', picture, *options)
+    events = json.loads(read(trace))['traceEvents']
+    check(all(e['ph'] == 'X' and e['dur'] >= 0 and e['ts'] >= 0 and e['name'] in ('read', 'copy', 'check', 'wait') for e in events), options, events[:3])
+    if '--io' not in options:
+        check(sum(e['args']['bytes'] for e in events if e['name'] == 'read') >= total, options, 'all bytes are in the trace')
+    if '--verify' in options:
+        check(any(e['name'] == 'check' for e in events), options, 'checks are in the trace')
+    svg = xml.dom.minidom.parse(picture).documentElement
+    check(svg.tagName == 'svg' and (len(svg.getElementsByTagName('rect')) > 1 or not events), options, 'picture')
+odd = write(os.path.join(t, 'a <b> & \x01"\xff.hrry'), read(path))
+expect(DONE, 'load', odd, '--picture', picture)
+xml.dom.minidom.parse(picture)
+expect(SYSTEM, 'load', path, '--trace', '/dev/full', says='/dev/full')
+expect(SYSTEM, 'load', path, '--picture', os.path.join(t, 'no', 'such.svg'), says='such.svg')
+
+# every format, every composite, and nothing at all
+items, _ = composite_items()
+c = write(os.path.join(t, 'c.hrry'), hrry(items))
+check(expect(DONE, 'load', '--json', c).json()['tensors'] == len(items), 'composites')
+check(expect(DONE, 'load', '--json', c, 'part').json()['bytes'] == 16, 'a head brings its members')
+check(expect(DONE, 'load', '--json', c, 'part.1').json()['bytes'] == 4, 'a member alone')
+for name, content in (('e.hrry', hrry([])), ('e.safetensors', safetensors([])), ('z.hrry', hrry([('z', descriptor([b''], shape=(0,)), [b''])])),
+                      ('g.gguf', gguf([('q', [32], 8, bytes(34))])), ('s.stream', stream(items))):
+    e = write(os.path.join(t, name), content)
+    for options in ([], ['--io', 'mmap'], ['--threads', '1'], ['--verify']):
+        j = expect(DONE, 'load', '--json', e, *options).json()
+        check(set(j) >= KEYS, name, sorted(j))
+
+# a file that ends early, or has a hole, says which tensor
+cut = write(os.path.join(t, 'cut.safetensors'), safetensors([('a', 'F32', [2], f32(1, 2))])[:-1])
+expect(BAD_INPUT, 'load', cut, says=['cut.safetensors', 'incomplete'])
+finish()
