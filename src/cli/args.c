@@ -46,9 +46,12 @@ void args_begin(Args *args, const Command *command, int argc, char **argv) {
 /* What getopt refused: a letter, a word that is none or begins several, or a value for an option that takes none. */
 static int unknown_option(const Args *args) {
     const char *word = args->argv[optind - 1], *name = args->command->name;
-    if (optopt >= OPTION_HELP || (optopt > 0 && optopt < ' ')) report_usage(name, "option %s takes no value", word);
-    else if (optopt) report_usage(name, "there is no option -%c", optopt);
-    else report_usage(name, "there is no option %s, or it is short for several", word);
+    if (optopt >= OPTION_HELP || (optopt > 0 && optopt < ' '))
+        report_usage(name, "option %s takes no value", word);
+    else if (optopt)
+        report_usage(name, "there is no option -%c", optopt);
+    else
+        report_usage(name, "there is no option %s, or it is short for several", word);
     return ARG_ERROR;
 }
 

@@ -31,7 +31,8 @@ static int cat_buffer(Model *model, uint64_t i, const HurrayTensorInfo *info, ui
     HurrayBufferHandle handle;
     hurray_descriptor_buffer_count(info->descriptor, &count);
     if (hurray_descriptor_buffer(info->descriptor, buffer, &handle) != HURRAY_OK)
-        return report_failure(EXIT_NOT_FOUND, model->path, "buffer %u: the tensor has %u buffer%s", (unsigned)buffer, (unsigned)count, count == 1 ? "" : "s");
+        return report_failure(EXIT_NOT_FOUND, model->path, "buffer %u: the tensor has %u buffer%s", (unsigned)buffer, (unsigned)count,
+                              count == 1 ? "" : "s");
     uint64_t size = handle.byte_size;
     unsigned char *piece = malloc((size_t)(size < PIECE ? size + 1 : PIECE));
     if (!piece) return report_failure(EXIT_SYSTEM, model->path, "no memory");
@@ -49,7 +50,8 @@ static int cat_buffer(Model *model, uint64_t i, const HurrayTensorInfo *info, ui
     return interrupted ? EXIT_INTERRUPTED : code;
 }
 
-static int write_dense(Model *model, const HurrayDescriptor *descriptor, const HurrayTensor *tensor, const HurrayItem *item, const Request *request) {
+static int write_dense(Model *model, const HurrayDescriptor *descriptor, const HurrayTensor *tensor, const HurrayItem *item,
+                       const Request *request) {
     HurrayError error = HURRAY_ERROR_INIT;
     uint64_t bytes = 0, dims[HURRAY_MAX_RANK], count = 1;
     size_t rank = HURRAY_MAX_RANK;
@@ -59,7 +61,8 @@ static int write_dense(Model *model, const HurrayDescriptor *descriptor, const H
     bool quantized = hurray_descriptor_quantization(descriptor, &quantization) == HURRAY_OK;
     if (type == own && !quantized) type = 0;
     if (type != 0 && type != HURRAY_TYPE_FLOAT32)
-        return report_failure(EXIT_USAGE, model->path, "--as %s: elements are written as %s, their own type, or as float32", type_word(type), type_word(own));
+        return report_failure(EXIT_USAGE, model->path, "--as %s: elements are written as %s, their own type, or as float32",
+                              type_word(type), type_word(own));
     if (request->text && type == 0 && !elements_printable(own)) type = HURRAY_TYPE_FLOAT32;
     if (request->text && type == 0 && !quantized) {
         uint8_t layout = 0;
@@ -122,7 +125,8 @@ static int cat(Model *model, const char *name, const Request *request) {
     HurrayTensorInfo info;
     if (!model_find(model, name, strlen(name), &i)) {
         char *shown = escape_text(name, strlen(name));
-        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them", shown ? shown : "?");
+        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them",
+                                  shown ? shown : "?");
         free(shown);
         return code;
     }
@@ -142,7 +146,8 @@ static int run(const Command *command, int argc, char **argv) {
         switch (id) {
         case OPTION_BUFFER:
             request.buffer_given = true;
-            if (!parse_number(args.value, UINT32_MAX, &request.buffer)) code = report_usage("cat", "--buffer: expected a number, got `%s`", args.value);
+            if (!parse_number(args.value, UINT32_MAX, &request.buffer))
+                code = report_usage("cat", "--buffer: expected a number, got `%s`", args.value);
             break;
         case OPTION_AS:
             request.type = type_tag_of(args.value);
@@ -171,6 +176,11 @@ static int run(const Command *command, int argc, char **argv) {
     return code;
 }
 
-const Command command_cat = {"cat", "cat FILE NAME [--buffer N | --dense] [--as TYPE] [--text]", "write one tensor's bytes or elements to standard output",
-                             "Without --as, elements are written in the tensor's own type (a quantized tensor's stored codes).", options,
-                             sizeof options / sizeof *options, false, run};
+const Command command_cat = {"cat",
+                             "cat FILE NAME [--buffer N | --dense] [--as TYPE] [--text]",
+                             "write one tensor's bytes or elements to standard output",
+                             "Without --as, elements are written in the tensor's own type (a quantized tensor's stored codes).",
+                             options,
+                             sizeof options / sizeof *options,
+                             false,
+                             run};

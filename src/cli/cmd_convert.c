@@ -6,8 +6,17 @@
 #include "convert.h"
 
 enum {
-    OPTION_TO = 1, OPTION_ALIGN, OPTION_SORTED, OPTION_NO_CHECKSUMS, OPTION_SELECT, OPTION_RENAME, OPTION_SHARD_SIZE, OPTION_DENSE, OPTION_KV_TEXT,
-    OPTION_QUANTIZATION, OPTION_PREFIX,
+    OPTION_TO = 1,
+    OPTION_ALIGN,
+    OPTION_SORTED,
+    OPTION_NO_CHECKSUMS,
+    OPTION_SELECT,
+    OPTION_RENAME,
+    OPTION_SHARD_SIZE,
+    OPTION_DENSE,
+    OPTION_KV_TEXT,
+    OPTION_QUANTIZATION,
+    OPTION_PREFIX,
 };
 
 static const Option options[] = {
@@ -122,9 +131,12 @@ static int parse_option(int id, const char *value, ConvertOptions *o, const char
     uint64_t number = 0;
     switch (id) {
     case OPTION_TO:
-        if (strcmp(value, "hrry") == 0) o->format = HURRAY_FORMAT_HRRY;
-        else if (strcmp(value, "safetensors") == 0) o->format = HURRAY_FORMAT_SAFETENSORS;
-        else return report_usage("convert", "--to: hrry and safetensors are written, not `%s`", value);
+        if (strcmp(value, "hrry") == 0)
+            o->format = HURRAY_FORMAT_HRRY;
+        else if (strcmp(value, "safetensors") == 0)
+            o->format = HURRAY_FORMAT_SAFETENSORS;
+        else
+            return report_usage("convert", "--to: hrry and safetensors are written, not `%s`", value);
         break;
     case OPTION_ALIGN:
         if (!parse_bytes(value, &number) || number < 4096 || number > (2u << 20) || (number & (number - 1)))
@@ -139,7 +151,8 @@ static int parse_option(int id, const char *value, ConvertOptions *o, const char
         o->renames[o->rename_count++] = (char *)(uintptr_t)value;
         break;
     case OPTION_SHARD_SIZE:
-        if (!parse_bytes(value, &o->shard_size) || o->shard_size == 0) return report_usage("convert", "--shard-size: expected bytes, got `%s`", value);
+        if (!parse_bytes(value, &o->shard_size) || o->shard_size == 0)
+            return report_usage("convert", "--shard-size: expected bytes, got `%s`", value);
         break;
     case OPTION_DENSE: o->dense = true; break;
     case OPTION_KV_TEXT: o->kv_text = true; break;
@@ -156,7 +169,8 @@ static int check_options(const ConvertOptions *o) {
     bool hrry_only = o->alignment || o->sorted || o->no_checksums || o->native, safetensors_only = o->shard_size || o->dense || o->kv_text;
     if (o->format == HURRAY_FORMAT_SAFETENSORS && hrry_only)
         return report_usage("convert", "--align, --sorted, --no-checksums, --quantization are for .hrry output");
-    if (o->format == HURRAY_FORMAT_HRRY && safetensors_only) return report_usage("convert", "--shard-size, --dense, --kv-as-text are for safetensors output");
+    if (o->format == HURRAY_FORMAT_HRRY && safetensors_only)
+        return report_usage("convert", "--shard-size, --dense, --kv-as-text are for safetensors output");
     return EXIT_DONE;
 }
 
@@ -174,8 +188,10 @@ static int run(const Command *command, int argc, char **argv) {
     args_end(&args);
     char **rest = args_rest(&args, &count);
     if (code == EXIT_DONE && id == ARG_ERROR) code = EXIT_USAGE;
-    if (code == EXIT_DONE && id == ARG_END && count != 2) code = report_usage("convert", "expected IN and OUT, got %d argument%s", count, count == 1 ? "" : "s");
-    if (code == EXIT_DONE && id == ARG_END && !o.format) o.format = ends_with(rest[1], ".safetensors") ? HURRAY_FORMAT_SAFETENSORS : HURRAY_FORMAT_HRRY;
+    if (code == EXIT_DONE && id == ARG_END && count != 2)
+        code = report_usage("convert", "expected IN and OUT, got %d argument%s", count, count == 1 ? "" : "s");
+    if (code == EXIT_DONE && id == ARG_END && !o.format)
+        o.format = ends_with(rest[1], ".safetensors") ? HURRAY_FORMAT_SAFETENSORS : HURRAY_FORMAT_HRRY;
     if (code == EXIT_DONE && id == ARG_END) code = check_options(&o);
     if (code == EXIT_DONE && id == ARG_END) {
         Model model;
@@ -198,6 +214,12 @@ static int run(const Command *command, int argc, char **argv) {
     return code;
 }
 
-const Command command_convert = {"convert", "convert IN OUT [--to FORMAT] [options]", "convert to .hrry (or safetensors), atomically",
-                                 "OUT is replaced only when everything has been written; it may be IN. Stored checksums of IN are checked on the way.",
-                                 options, sizeof options / sizeof *options, false, run};
+const Command command_convert = {
+    "convert",
+    "convert IN OUT [--to FORMAT] [options]",
+    "convert to .hrry (or safetensors), atomically",
+    "OUT is replaced only when everything has been written; it may be IN. Stored checksums of IN are checked on the way.",
+    options,
+    sizeof options / sizeof *options,
+    false,
+    run};

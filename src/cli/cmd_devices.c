@@ -38,8 +38,10 @@ static void host_json(yajl_gen json, const HurrayHostInfo *host) {
     JSON_KEY(json, "memory_bytes");
     json_u64(json, host->memory_bytes);
     JSON_KEY(json, "pinned_limit");
-    if (host->pinned_limit == HURRAY_NONE) yajl_gen_null(json);
-    else json_u64(json, host->pinned_limit);
+    if (host->pinned_limit == HURRAY_NONE)
+        yajl_gen_null(json);
+    else
+        json_u64(json, host->pinned_limit);
     JSON_KEY(json, "page_size");
     json_u64(json, host->page_size);
     JSON_KEY(json, "huge_page_size");
@@ -51,8 +53,8 @@ static void host_json(yajl_gen json, const HurrayHostInfo *host) {
 }
 
 static void host_text(const HurrayHostInfo *host) {
-    printf("host          %u core%s, %u NUMA node%s, %s of memory\n", (unsigned)host->cores, host->cores == 1 ? "" : "s", (unsigned)host->numa_nodes,
-           host->numa_nodes == 1 ? "" : "s", bytes_word(host->memory_bytes));
+    printf("host          %u core%s, %u NUMA node%s, %s of memory\n", (unsigned)host->cores, host->cores == 1 ? "" : "s",
+           (unsigned)host->numa_nodes, host->numa_nodes == 1 ? "" : "s", bytes_word(host->memory_bytes));
     printf("pages         %s, huge %s\n", bytes_word(host->page_size), host->huge_page_size ? bytes_word(host->huge_page_size) : "none");
     printf("pinned limit  %s\n", host->pinned_limit == HURRAY_NONE ? "none" : bytes_word(host->pinned_limit));
     printf("io_uring      %s%s\n", host->uring ? "yes" : "no: ", host->uring ? "" : host->uring_reason);
@@ -81,9 +83,11 @@ static int list(const Output *output, bool with_free) {
             code = report_error("cuda", &error);
             continue;
         }
-        if (json) device_json(json, i, &info, with_free);
+        if (json)
+            device_json(json, i, &info, with_free);
         else {
-            printf("cuda:%-8u %s, %s, node %d, %s, %s", (unsigned)i, info.name, info.pci, (int)info.numa_node, info.uuid, bytes_word(info.total_bytes));
+            printf("cuda:%-8u %s, %s, node %d, %s, %s", (unsigned)i, info.name, info.pci, (int)info.numa_node, info.uuid,
+                   bytes_word(info.total_bytes));
             if (with_free) printf(", %s free", bytes_word(info.free_bytes));
             putchar('\n');
         }
@@ -115,5 +119,11 @@ static int run(const Command *command, int argc, char **argv) {
     return list(&args.output, with_free);
 }
 
-const Command command_devices = {"devices", "devices [--json] [--free]", "show devices, NUMA nodes, pinned limit, io_uring", NULL, options,
-                                 sizeof options / sizeof *options, true, run};
+const Command command_devices = {"devices",
+                                 "devices [--json] [--free]",
+                                 "show devices, NUMA nodes, pinned limit, io_uring",
+                                 NULL,
+                                 options,
+                                 sizeof options / sizeof *options,
+                                 true,
+                                 run};

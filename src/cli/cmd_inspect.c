@@ -113,8 +113,8 @@ static int list_table(Model *model) {
         printf("  %-28s %-20s %-16s %12llu  %s\n", type, shape, layout, (unsigned long long)bytes, describe_device(info.descriptor));
     }
     free(parents);
-    printf("\n%llu tensor%s, %s of payload, %s file of %s\n", (unsigned long long)model->count, model->count == 1 ? "" : "s", bytes_word(total),
-           format_word(model->source.format), bytes_word(model->bytes));
+    printf("\n%llu tensor%s, %s of payload, %s file of %s\n", (unsigned long long)model->count, model->count == 1 ? "" : "s",
+           bytes_word(total), format_word(model->source.format), bytes_word(model->bytes));
     return code;
 }
 
@@ -138,7 +138,8 @@ static int show_hex(Model *model, const char *name) {
     HurrayTensorInfo info;
     if (!model_find(model, name, strlen(name), &i)) {
         char *shown = escape_text(name, strlen(name));
-        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them", shown ? shown : "?");
+        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them",
+                                  shown ? shown : "?");
         free(shown);
         return code;
     }
@@ -175,5 +176,11 @@ static int run(const Command *command, int argc, char **argv) {
     return code;
 }
 
-const Command command_inspect = {"inspect", "inspect FILE [--json] [--hex NAME]", "list the tensors and metadata of a file", NULL, options,
-                                 sizeof options / sizeof *options, true, run};
+const Command command_inspect = {"inspect",
+                                 "inspect FILE [--json] [--hex NAME]",
+                                 "list the tensors and metadata of a file",
+                                 NULL,
+                                 options,
+                                 sizeof options / sizeof *options,
+                                 true,
+                                 run};

@@ -10,8 +10,20 @@
 #include "trace.h"
 
 enum {
-    OPTION_DEVICE = 1, OPTION_IO, OPTION_DIRECT, OPTION_PINNED_MB, OPTION_PINNED, OPTION_MEMORY_MB, OPTION_THREADS, OPTION_QUEUE_DEPTH, OPTION_CHUNK,
-    OPTION_VERIFY, OPTION_TRACE, OPTION_PICTURE, OPTION_HUGE_PAGES, OPTION_PREFIX,
+    OPTION_DEVICE = 1,
+    OPTION_IO,
+    OPTION_DIRECT,
+    OPTION_PINNED_MB,
+    OPTION_PINNED,
+    OPTION_MEMORY_MB,
+    OPTION_THREADS,
+    OPTION_QUEUE_DEPTH,
+    OPTION_CHUNK,
+    OPTION_VERIFY,
+    OPTION_TRACE,
+    OPTION_PICTURE,
+    OPTION_HUGE_PAGES,
+    OPTION_PREFIX,
 };
 
 static const Option options[] = {
@@ -76,10 +88,14 @@ static void touch_set(HurrayTensorSet *set, Load *load) {
 }
 
 static bool parse_switch(const char *text, uint32_t *out) {
-    if (strcmp(text, "auto") == 0) *out = HURRAY_AUTO;
-    else if (strcmp(text, "on") == 0) *out = HURRAY_ON;
-    else if (strcmp(text, "off") == 0) *out = HURRAY_OFF;
-    else return false;
+    if (strcmp(text, "auto") == 0)
+        *out = HURRAY_AUTO;
+    else if (strcmp(text, "on") == 0)
+        *out = HURRAY_ON;
+    else if (strcmp(text, "off") == 0)
+        *out = HURRAY_OFF;
+    else
+        return false;
     return true;
 }
 
@@ -97,9 +113,12 @@ static int bad_value(int id, const char *value) {
     const char *name = "", *expected = "a number above 0";
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].id == id) name = options[i].name;
-    if (id == OPTION_IO) expected = "auto, uring, threads or mmap";
-    else if (id == OPTION_DIRECT || id == OPTION_HUGE_PAGES || id == OPTION_PINNED) expected = "auto, on or off";
-    else if (id == OPTION_CHUNK) expected = "bytes (4M, 65536)";
+    if (id == OPTION_IO)
+        expected = "auto, uring, threads or mmap";
+    else if (id == OPTION_DIRECT || id == OPTION_HUGE_PAGES || id == OPTION_PINNED)
+        expected = "auto, on or off";
+    else if (id == OPTION_CHUNK)
+        expected = "bytes (4M, 65536)";
     return report_usage("load", "--%s: expected %s, got `%s`", name, expected, value);
 }
 
@@ -116,7 +135,8 @@ static int parse_device(const char *text, HurrayLoaderOptions *out) {
     out->target = strcmp(text, "auto") == 0 ? HURRAY_TARGET_BEST : HURRAY_TARGET_DEVICE;
     if (strcmp(text, "auto") == 0 || strcmp(text, "cuda") == 0) return EXIT_DONE;
     const char *which = strncmp(text, "cuda:", 5) == 0 ? text + 5 : text;
-    if (hurray_device_find(HURRAY_DEVICE_CUDA, which, strlen(which), &out->device_index, &error) != HURRAY_OK) return report_error(text, &error);
+    if (hurray_device_find(HURRAY_DEVICE_CUDA, which, strlen(which), &out->device_index, &error) != HURRAY_OK)
+        return report_error(text, &error);
     return EXIT_DONE;
 }
 
@@ -126,8 +146,10 @@ static uint64_t peak_rss(void) {
 }
 
 static void device_name(char *text, size_t size, const HurrayPathStats *path) {
-    if (path->device_tag == HURRAY_DEVICE_CPU) snprintf(text, size, "cpu");
-    else snprintf(text, size, "%s:%d", device_word(path->device_tag), (int)path->device_index);
+    if (path->device_tag == HURRAY_DEVICE_CPU)
+        snprintf(text, size, "cpu");
+    else
+        snprintf(text, size, "%s:%d", device_word(path->device_tag), (int)path->device_index);
 }
 
 static void report_json(Model *model, const HurrayLoadStats *stats, double seconds) {
@@ -200,17 +222,19 @@ static void report_table(Model *model, const HurrayLoadStats *stats, double seco
         label[0] = 0;
         if (hurray_loader_source_info(model->loader, path.source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
             snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
-        printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path.io), path.direct == HURRAY_ON ? " direct" : "", device,
-               bytes_word(path.bytes), (unsigned long long)path.ranges, path.ranges == 1 ? "" : "s", (unsigned)path.threads, path.threads == 1 ? "" : "s");
+        printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path.io),
+               path.direct == HURRAY_ON ? " direct" : "", device, bytes_word(path.bytes), (unsigned long long)path.ranges,
+               path.ranges == 1 ? "" : "s", (unsigned)path.threads, path.threads == 1 ? "" : "s");
         if (path.queue_depth) printf(", depth %u", (unsigned)path.queue_depth);
         if (path.staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path.staging < 3 ? path.staging : 0]);
         if (path.reason && path.reason[0]) printf(" (%s)", path.reason);
         putchar('\n');
     }
-    printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read), bytes_word(stats->bytes_copied),
-           bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
-    printf("time       read %.3f s, copy %.3f s, check %.3f s, wait %.3f s; reads and copies overlapped for %.3f s\n", (double)stats->read_ns * 1e-9,
-           (double)stats->copy_ns * 1e-9, (double)stats->verify_ns * 1e-9, (double)stats->wait_ns * 1e-9, (double)stats->overlap_ns * 1e-9);
+    printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read),
+           bytes_word(stats->bytes_copied), bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
+    printf("time       read %.3f s, copy %.3f s, check %.3f s, wait %.3f s; reads and copies overlapped for %.3f s\n",
+           (double)stats->read_ns * 1e-9, (double)stats->copy_ns * 1e-9, (double)stats->verify_ns * 1e-9, (double)stats->wait_ns * 1e-9,
+           (double)stats->overlap_ns * 1e-9);
     printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
 }
 
@@ -219,8 +243,10 @@ static int select_tensors(Model *model, char **names, int count) {
     for (int i = 0; i < count; i++) {
         uint64_t at = 0;
         HurrayStatus status;
-        if (model_find(model, names[i], strlen(names[i]), &at)) status = hurray_loader_select_index(model->loader, at);
-        else status = hurray_loader_select_glob(model->loader, names[i], strlen(names[i]));
+        if (model_find(model, names[i], strlen(names[i]), &at))
+            status = hurray_loader_select_index(model->loader, at);
+        else
+            status = hurray_loader_select_glob(model->loader, names[i], strlen(names[i]));
         if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
     }
     return EXIT_DONE;
@@ -239,8 +265,10 @@ static int load_model(Model *model, Load *load, const Output *output, const char
     bar_end(&load->bar);
     if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
     hurray_loader_stats(model->loader, &stats);
-    if (output->json) report_json(model, &stats, seconds);
-    else report_table(model, &stats, seconds);
+    if (output->json)
+        report_json(model, &stats, seconds);
+    else
+        report_table(model, &stats, seconds);
     hurray_tensor_set_destroy(&set);
     int code = EXIT_DONE;
     if (trace) code = trace_write_json(&load->trace, trace);
@@ -298,6 +326,11 @@ static int run(const Command *command, int argc, char **argv) {
     return code;
 }
 
-const Command command_load = {"load", "load FILE [NAME|GLOB ...] [options]", "read tensors into memory and report how fast",
-                              "Everything named (default: all) is really read. A NAME that is one wins over a pattern (* ? [..]).", options,
-                              sizeof options / sizeof *options, true, run};
+const Command command_load = {"load",
+                              "load FILE [NAME|GLOB ...] [options]",
+                              "read tensors into memory and report how fast",
+                              "Everything named (default: all) is really read. A NAME that is one wins over a pattern (* ? [..]).",
+                              options,
+                              sizeof options / sizeof *options,
+                              true,
+                              run};

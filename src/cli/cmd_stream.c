@@ -51,7 +51,8 @@ static int open_input(Peeked *peeked, HurrayReader **reader) {
     }
     while (peeked->len < sizeof peeked->bytes) {
         size_t filled = 0;
-        HurrayStatus status = peeked->inner.read(peeked->inner.ctx, peeked->bytes + peeked->len, sizeof peeked->bytes - peeked->len, &filled);
+        HurrayStatus status =
+            peeked->inner.read(peeked->inner.ctx, peeked->bytes + peeked->len, sizeof peeked->bytes - peeked->len, &filled);
         if (status != HURRAY_OK) {
             int code = report_failure(EXIT_SYSTEM, "standard input", "%s", strerror(errno));
             hurray_transport_release(&peeked->inner);
@@ -158,7 +159,8 @@ static int write_item(HurrayFileWriter *writer, const char *out, const HurrayIte
     }
     HurrayStatus status = nodes[0].kind == HURRAY_NODE_COMPOSITE
                               ? hurray_file_writer_write_composite(writer, nodes, (size_t)count)
-                              : hurray_file_writer_write_tensor(writer, nodes[0].name, nodes[0].name_len, nodes[0].descriptor, nodes[0].slices, nodes[0].slice_count);
+                              : hurray_file_writer_write_tensor(writer, nodes[0].name, nodes[0].name_len, nodes[0].descriptor,
+                                                                nodes[0].slices, nodes[0].slice_count);
     free(nodes);
     free(payload);
     return status == HURRAY_OK ? EXIT_DONE : report_error(out, hurray_file_writer_last_error(writer));
@@ -178,9 +180,12 @@ static int read_items(HurrayReader *reader, HurrayFileWriter *writer, const char
         if (status != HURRAY_OK) return interrupted ? EXIT_INTERRUPTED : report_error("standard input", hurray_reader_last_error(reader));
         hurray_item_node_count(item, &count);
         char **names = name_nodes(item, count, prefix, number);
-        if (!names) code = report_failure(EXIT_SYSTEM, "standard input", "no memory");
-        else if (writer) code = write_item(writer, out, item, count, names);
-        else list_item(item, count, names);
+        if (!names)
+            code = report_failure(EXIT_SYSTEM, "standard input", "no memory");
+        else if (writer)
+            code = write_item(writer, out, item, count, names);
+        else
+            list_item(item, count, names);
         for (uint64_t i = 0; names && i < count; i++) free(names[i]);
         free(names);
         hurray_item_destroy(&item);
@@ -208,7 +213,8 @@ static int stream_read(const char *out, const char *prefix) {
     if (!out) printf("%-24s  %-28s %-20s %-16s %12s\n", "item", "type", "shape", "layout", "bytes");
     install_signals(NULL);
     code = read_items(reader, writer, out, prefix);
-    if (code == EXIT_DONE && writer && hurray_file_writer_finish(writer, NULL, 0) != HURRAY_OK) code = report_error(out, hurray_file_writer_last_error(writer));
+    if (code == EXIT_DONE && writer && hurray_file_writer_finish(writer, NULL, 0) != HURRAY_OK)
+        code = report_error(out, hurray_file_writer_last_error(writer));
     hurray_file_writer_destroy(&writer);
     hurray_reader_destroy(&reader);
     return code;
@@ -275,8 +281,10 @@ static int stream_write(const char *path, char **names, int count, bool gzip, co
         }
         if (status == HURRAY_OK && gzip) {
             status = hurray_transport_gzip(&sink, NULL, &zipped, &error);
-            if (status != HURRAY_OK) hurray_transport_release(&sink);
-            else sink = zipped;
+            if (status != HURRAY_OK)
+                hurray_transport_release(&sink);
+            else
+                sink = zipped;
         }
         if (status == HURRAY_OK) {
             status = hurray_writer_new_ex(&sink, NULL, &writer, &error);
@@ -304,8 +312,10 @@ static int run(const Command *command, int argc, char **argv) {
     int id, count;
     args_begin(&args, command, argc, argv);
     while ((id = args_next(&args)) > 0) {
-        if (id == OPTION_PREFIX) prefix = args.value;
-        else gzip = true;
+        if (id == OPTION_PREFIX)
+            prefix = args.value;
+        else
+            gzip = true;
     }
     args_end(&args);
     if (id != ARG_END) return id == ARG_HELP ? EXIT_DONE : EXIT_USAGE;
@@ -319,7 +329,12 @@ static int run(const Command *command, int argc, char **argv) {
     return report_usage("stream", "expected `read [OUT.hrry]` or `write FILE [NAME ...]`");
 }
 
-const Command command_stream = {"stream", "stream read [OUT.hrry] [--name-prefix P]\n       hurray stream write FILE [NAME ...] [--gzip]",
-                                "read a stream from standard input, or write one to standard output",
-                                "read lists the items, or writes them to OUT.hrry; write takes everything, or the tensors named (a head brings its members).",
-                                options, sizeof options / sizeof *options, false, run};
+const Command command_stream = {
+    "stream",
+    "stream read [OUT.hrry] [--name-prefix P]\n       hurray stream write FILE [NAME ...] [--gzip]",
+    "read a stream from standard input, or write one to standard output",
+    "read lists the items, or writes them to OUT.hrry; write takes everything, or the tensors named (a head brings its members).",
+    options,
+    sizeof options / sizeof *options,
+    false,
+    run};

@@ -77,7 +77,9 @@ static int verify(Model *model, bool data, const Output *output) {
     } else if (findings.count == 0) {
         print_text(stdout, model->path, strlen(model->path));
         printf(": %llu tensor%s right%s\n", (unsigned long long)model->count, model->count == 1 ? "" : "s",
-               !data ? "" : stored ? ", checksums right" : ", no checksums are stored (files written by `hurray convert` have them)");
+               !data    ? ""
+               : stored ? ", checksums right"
+                        : ", no checksums are stored (files written by `hurray convert` have them)");
     }
     return findings.code;
 }
@@ -102,6 +104,11 @@ static int run(const Command *command, int argc, char **argv) {
     return code;
 }
 
-const Command command_verify = {"verify", "verify FILE [--data] [--json]", "check a file: structure, padding, data rules, checksums",
-                                "Every finding is a line on standard error; the exit code is 1 when there is one.", options,
-                                sizeof options / sizeof *options, true, run};
+const Command command_verify = {"verify",
+                                "verify FILE [--data] [--json]",
+                                "check a file: structure, padding, data rules, checksums",
+                                "Every finding is a line on standard error; the exit code is 1 when there is one.",
+                                options,
+                                sizeof options / sizeof *options,
+                                true,
+                                run};

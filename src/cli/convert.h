@@ -5,8 +5,8 @@
 #include "transfer.h"
 
 typedef struct ConvertOptions {
-    uint32_t format;     /* HURRAY_FORMAT_HRRY or _SAFETENSORS */
-    uint32_t alignment;  /* 0: as the input, or 4096 */
+    uint32_t format;    /* HURRAY_FORMAT_HRRY or _SAFETENSORS */
+    uint32_t alignment; /* 0: as the input, or 4096 */
     bool sorted, no_checksums, dense, kv_text, native;
     uint64_t shard_size; /* 0: one file */
     char **patterns, **renames;

@@ -26,17 +26,21 @@ static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, 
     if (hurray_file_writer_begin_tensor(writer, name, name_len, descriptor) != HURRAY_OK)
         return report_error(conversion->out, hurray_file_writer_last_error(writer));
     code = native ? append_native(transfer, native, describe_bytes(info.descriptor)) : transfer_buffers(transfer, i, descriptor);
-    if (code == EXIT_DONE && hurray_file_writer_end_tensor(writer) != HURRAY_OK) code = report_error(conversion->out, hurray_file_writer_last_error(writer));
+    if (code == EXIT_DONE && hurray_file_writer_end_tensor(writer) != HURRAY_OK)
+        code = report_error(conversion->out, hurray_file_writer_last_error(writer));
     return code;
 }
 
 static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
-    Transfer transfer = {conversion->model, append_file, writer, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
+    Transfer transfer = {
+        conversion->model, append_file, writer, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < conversion->selection.count && code == EXIT_DONE; n++) {
         HurrayTensor *native = NULL;
-        if (interrupted) code = EXIT_INTERRUPTED;
-        else if (conversion->options->native) code = convert_native(conversion, conversion->selection.indices[n], &native);
+        if (interrupted)
+            code = EXIT_INTERRUPTED;
+        else if (conversion->options->native)
+            code = convert_native(conversion, conversion->selection.indices[n], &native);
         if (code == EXIT_DONE) code = write_tensor(conversion, &transfer, n, native);
         hurray_tensor_destroy(&native);
     }
@@ -54,7 +58,7 @@ int convert_to_hrry(Conversion *conversion) {
     size_t kv_count = 0;
     if (!gather_kv(conversion->model, &kv, &kv_count)) return EXIT_SYSTEM;
     w.flags = (o->sorted ? HURRAY_WRITE_SORTED_INDEX : 0u) | (o->no_checksums ? HURRAY_WRITE_NO_CHECKSUMS : 0u);
-    w.data_buffer_alignment = o->alignment ? o->alignment
+    w.data_buffer_alignment = o->alignment                                             ? o->alignment
                               : conversion->model->source.format == HURRAY_FORMAT_HRRY ? conversion->model->source.data_buffer_alignment
                                                                                        : 0;
     w.label = conversion->out;
@@ -66,7 +70,8 @@ int convert_to_hrry(Conversion *conversion) {
         code = report_error(conversion->out, &error);
     }
     if (code == EXIT_DONE) code = write_tensors(conversion, writer);
-    if (code == EXIT_DONE && hurray_file_writer_finish(writer, kv, kv_count) != HURRAY_OK) code = report_error(conversion->out, hurray_file_writer_last_error(writer));
+    if (code == EXIT_DONE && hurray_file_writer_finish(writer, kv, kv_count) != HURRAY_OK)
+        code = report_error(conversion->out, hurray_file_writer_last_error(writer));
     hurray_file_writer_destroy(&writer);
     free(kv);
     return code;

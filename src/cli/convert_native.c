@@ -69,8 +69,10 @@ static int make_native(Conversion *conversion, uint64_t i, const HurrayTensorInf
     status = hurray_tensor_from_ggml(blocks, NULL, out, &error);
     hurray_tensor_set_destroy(&set);
     int code = EXIT_DONE;
-    if (status == HURRAY_ERR_UNSUPPORTED || status == HURRAY_ERR_INVALID_DATA) note_kept(conversion, name, name_len, ggml, &error);
-    else if (status != HURRAY_OK) code = report_error(model->path, &error);
+    if (status == HURRAY_ERR_UNSUPPORTED || status == HURRAY_ERR_INVALID_DATA)
+        note_kept(conversion, name, name_len, ggml, &error);
+    else if (status != HURRAY_OK)
+        code = report_error(model->path, &error);
     free(name);
     return code;
 }

@@ -62,8 +62,10 @@ static void decide(const HurrayDescriptor *descriptor, bool dense, Outgoing *out
                               layout == HURRAY_LAYOUT_MORTON || layout == HURRAY_LAYOUT_HILBERT;
     uint64_t byte_offset = 0;
     hurray_descriptor_byte_offset(descriptor, &byte_offset);
-    if (elements_lie_apart || byte_offset) out->decode = dense || (!quantized && !sharded);
-    else if (layout != HURRAY_LAYOUT_ROW_MAJOR || quantized || sharded) out->decode = dense;
+    if (elements_lie_apart || byte_offset)
+        out->decode = dense || (!quantized && !sharded);
+    else if (layout != HURRAY_LAYOUT_ROW_MAJOR || quantized || sharded)
+        out->decode = dense;
     if (quantized || layout >= HURRAY_PRIVATE_FIRST) out->type = HURRAY_TYPE_FLOAT32;
 }
 
@@ -82,8 +84,10 @@ static int plan_one(Conversion *conversion, uint64_t n, Plan *plan) {
     out->own_name = malloc(out->name_len + 1);
     if (out->own_name) memcpy(out->own_name, name, out->name_len);
     out->name = out->own_name;
-    if (out->decode) status = dense_descriptor(info.descriptor, out->type, &out->descriptor, &error);
-    else out->descriptor = copy_descriptor(info.descriptor);
+    if (out->decode)
+        status = dense_descriptor(info.descriptor, out->type, &out->descriptor, &error);
+    else
+        out->descriptor = copy_descriptor(info.descriptor);
     if (status != HURRAY_OK) {
         name_tensor(&error, name, out->name_len);
         free(out->own_name);
@@ -151,8 +155,10 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
         HurrayStatus status = item ? hurray_item_dense(item, 0, out->type, memory, (size_t)out->bytes, &error)
                                    : hurray_tensor_dense(tensor, out->type, memory, (size_t)out->bytes, &error);
         if (status != HURRAY_OK) name_tensor(&error, out->name, out->name_len);
-        if (status != HURRAY_OK) code = report_error(model->path, &error);
-        else if (transfer->sink(transfer->ctx, memory, (size_t)out->bytes, &sink_error) != HURRAY_OK) code = report_error(transfer->out, sink_error);
+        if (status != HURRAY_OK)
+            code = report_error(model->path, &error);
+        else if (transfer->sink(transfer->ctx, memory, (size_t)out->bytes, &sink_error) != HURRAY_OK)
+            code = report_error(transfer->out, sink_error);
     }
     free(memory);
     hurray_item_destroy(&item);
@@ -164,15 +170,18 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
 
 /* The library speaks of what to ask for; here that is an option. */
 static int report_refusal(const char *path, HurrayError *error) {
-    const char *option = strcmp(error->field, "metadata") == 0 ? " (--kv-as-text)" : strstr(error->message, "dense view") ? " (--dense)" : "";
+    const char *option = strcmp(error->field, "metadata") == 0  ? " (--kv-as-text)"
+                         : strstr(error->message, "dense view") ? " (--dense)"
+                                                                : "";
     size_t used = strlen(error->message);
-    if (error->code == HURRAY_ERR_UNSUPPORTED && used + strlen(option) < sizeof error->message) memcpy(error->message + used, option, strlen(option) + 1);
+    if (error->code == HURRAY_ERR_UNSUPPORTED && used + strlen(option) < sizeof error->message)
+        memcpy(error->message + used, option, strlen(option) + 1);
     return report_error(path, error);
 }
 
 /* One file with the tensors [first, first + count) of the plan; its transport is finished, so renamed, at the end. */
-static int export_file(Conversion *conversion, Transfer *transfer, const char *path, const Outgoing *tensors, size_t count, const HurrayKvEntry *kv,
-                       size_t kv_count) {
+static int export_file(Conversion *conversion, Transfer *transfer, const char *path, const Outgoing *tensors, size_t count,
+                       const HurrayKvEntry *kv, size_t kv_count) {
     HurrayTransport sink;
     HurrayExporter *exporter = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
@@ -187,7 +196,8 @@ static int export_file(Conversion *conversion, Transfer *transfer, const char *p
     }
     int code = EXIT_DONE;
     if (hurray_transport_create(path, NULL, &sink, &error) != HURRAY_OK) code = report_error(path, &error);
-    if (code == EXIT_DONE && hurray_exporter_new(&sink, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error) != HURRAY_OK) {
+    if (code == EXIT_DONE &&
+        hurray_exporter_new(&sink, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error) != HURRAY_OK) {
         hurray_transport_release(&sink);
         code = report_refusal(path, &error);
     }
@@ -308,9 +318,11 @@ int convert_to_safetensors(Conversion *conversion) {
     int code = make_plan(conversion, &plan);
     if (code == EXIT_DONE && !gather_kv(conversion->model, &kv, &kv_count)) code = EXIT_SYSTEM;
     if (code == EXIT_DONE) {
-        Transfer transfer = {conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
-        code = conversion->options->shard_size ? export_shards(conversion, &transfer, &plan, kv, kv_count)
-                                               : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);
+        Transfer transfer = {
+            conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
+        code = conversion->options->shard_size
+                   ? export_shards(conversion, &transfer, &plan, kv, kv_count)
+                   : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);
         free(transfer.piece);
     }
     plan_clear(&plan);

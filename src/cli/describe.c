@@ -8,9 +8,10 @@
 
 const char *ggml_word(const HurrayDescriptor *descriptor) {
     static const char *const names[] = {
-        NULL, NULL, "Q4_0", "Q4_1", NULL, NULL, "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
-        "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", NULL, NULL, NULL, NULL, NULL, "IQ1_M",
-        NULL, NULL, NULL, NULL, "TQ1_0", "TQ2_0", NULL, NULL, NULL, "MXFP4", "NVFP4", "Q1_0", "Q2_0",
+        NULL,    NULL,     "Q4_0",  "Q4_1", NULL,   NULL,      "Q5_0",   "Q5_1",    "Q8_0",  "Q8_1",   "Q2_K",
+        "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",
+        "IQ2_S", "IQ4_XS", NULL,    NULL,   NULL,   NULL,      NULL,     "IQ1_M",   NULL,    NULL,     NULL,
+        NULL,    "TQ1_0",  "TQ2_0", NULL,   NULL,   NULL,      "MXFP4",  "NVFP4",   "Q1_0",  "Q2_0",
     };
     HurrayLayout layout = HURRAY_LAYOUT_INIT;
     uint8_t tag = 0;
@@ -51,20 +52,25 @@ void describe_type(char *text, size_t size, const HurrayDescriptor *descriptor) 
     HurrayQuantization quantization = HURRAY_QUANTIZATION_INIT;
     const char *ggml = ggml_word(descriptor);
     hurray_descriptor_element_type_tag(descriptor, &tag);
-    if (ggml) snprintf(text, size, "%s", ggml);
+    if (ggml)
+        snprintf(text, size, "%s", ggml);
     else if (hurray_descriptor_quantization(descriptor, &quantization) == HURRAY_OK)
         snprintf(text, size, "%s %s", type_word(tag), scheme_word(quantization.scheme));
-    else snprintf(text, size, "%s", type_word(tag));
+    else
+        snprintf(text, size, "%s", type_word(tag));
 }
 
 void describe_layout(char *text, size_t size, const HurrayDescriptor *descriptor) {
     static const char *const rules[] = {"?", "partition", "overlay", "group"};
     HurrayLayout layout = HURRAY_LAYOUT_INIT;
-    if (ggml_word(descriptor)) snprintf(text, size, "ggml blocks");
-    else if (hurray_descriptor_layout(descriptor, &layout) != HURRAY_OK) snprintf(text, size, "?");
+    if (ggml_word(descriptor))
+        snprintf(text, size, "ggml blocks");
+    else if (hurray_descriptor_layout(descriptor, &layout) != HURRAY_OK)
+        snprintf(text, size, "?");
     else if (layout.tag == HURRAY_LAYOUT_COMPOSITE)
         snprintf(text, size, "%s of %u", rules[layout.rule < 4 ? layout.rule : 0], (unsigned)layout.member_count);
-    else snprintf(text, size, "%s", layout_word(layout.tag));
+    else
+        snprintf(text, size, "%s", layout_word(layout.tag));
 }
 
 const char *describe_device(const HurrayDescriptor *descriptor) {
@@ -211,8 +217,10 @@ static void buffers_json(yajl_gen json, const HurrayTensorInfo *info) {
         JSON_KEY(json, "memory_class");
         json_word(json, memory_class_word(handle.memory_class));
         JSON_KEY(json, "offset");
-        if (info->buffer_offsets && i < info->buffer_count && info->buffer_offsets[i] != HURRAY_NONE) json_u64(json, info->buffer_offsets[i]);
-        else yajl_gen_null(json);
+        if (info->buffer_offsets && i < info->buffer_count && info->buffer_offsets[i] != HURRAY_NONE)
+            json_u64(json, info->buffer_offsets[i]);
+        else
+            yajl_gen_null(json);
         yajl_gen_map_close(json);
     }
     yajl_gen_array_close(json);
@@ -243,8 +251,10 @@ static void quantization_json(yajl_gen json, const HurrayQuantization *q) {
             JSON_KEY(json, "symmetric");
             yajl_gen_bool(json, (q->flags & HURRAY_QUANT_SYMMETRIC) != 0);
             JSON_KEY(json, "zero_point_buffer");
-            if (q->zero_point_buffer == HURRAY_QUANT_NO_ZERO_POINTS) yajl_gen_null(json);
-            else json_u64(json, q->zero_point_buffer);
+            if (q->zero_point_buffer == HURRAY_QUANT_NO_ZERO_POINTS)
+                yajl_gen_null(json);
+            else
+                json_u64(json, q->zero_point_buffer);
         }
     }
     yajl_gen_map_close(json);
@@ -253,7 +263,7 @@ static void quantization_json(yajl_gen json, const HurrayQuantization *q) {
 static void statistics_json(yajl_gen json, const HurrayStatistics *s) {
     JSON_KEY(json, "statistics");
     yajl_gen_map_open(json);
-#define NUMBER(bit, key, call, value) \
+#define NUMBER(bit, key, call, value)                                                                                                      \
     if (s->computed_mask & (bit)) JSON_KEY(json, key), call(json, value)
     NUMBER(HURRAY_STATISTICS_NNZ, "nnz", json_u64, s->nnz);
     NUMBER(HURRAY_STATISTICS_SPARSITY, "sparsity_ratio", json_f64, s->sparsity_ratio);
@@ -307,10 +317,14 @@ static void sections_json(yajl_gen json, const HurrayDescriptor *descriptor, siz
 static void parent_json(yajl_gen json, Model *model, uint64_t parent) {
     HurrayTensorInfo head = HURRAY_TENSOR_INFO_INIT;
     JSON_KEY(json, "parent");
-    if (parent == HURRAY_NONE) yajl_gen_null(json);
-    else if (model->names) json_u64(json, parent);
-    else if (hurray_loader_tensor_info(model->loader, parent, &head) == HURRAY_OK) json_text(json, head.name, head.name_len);
-    else yajl_gen_null(json);
+    if (parent == HURRAY_NONE)
+        yajl_gen_null(json);
+    else if (model->names)
+        json_u64(json, parent);
+    else if (hurray_loader_tensor_info(model->loader, parent, &head) == HURRAY_OK)
+        json_text(json, head.name, head.name_len);
+    else
+        yajl_gen_null(json);
 }
 
 void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
@@ -320,8 +334,10 @@ void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
     const HurrayDescriptor *descriptor = info->descriptor;
     yajl_gen_map_open(json);
     JSON_KEY(json, "name");
-    if (model->names) yajl_gen_null(json);
-    else json_text(json, info->name, info->name_len);
+    if (model->names)
+        yajl_gen_null(json);
+    else
+        json_text(json, info->name, info->name_len);
     if (info->fault) {
         JSON_KEY(json, "error");
         json_word(json, info->fault->message);
@@ -349,8 +365,10 @@ void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
     JSON_KEY(json, "descriptor");
     hurray_descriptor_encode(descriptor, NULL, &encoded);
     unsigned char *bytes = malloc(encoded ? encoded : 1);
-    if (bytes && hurray_descriptor_encode(descriptor, bytes, &encoded) == HURRAY_OK) json_hex(json, bytes, encoded);
-    else json_word(json, "");
+    if (bytes && hurray_descriptor_encode(descriptor, bytes, &encoded) == HURRAY_OK)
+        json_hex(json, bytes, encoded);
+    else
+        json_word(json, "");
     free(bytes);
     if (ggml_word(descriptor)) {
         JSON_KEY(json, "ggml");

@@ -21,7 +21,8 @@ static void row(Hex *hex, size_t width, const char *field, const char *meaning) 
     if (width > hex->len - hex->at) width = hex->len - hex->at;
     char text[64] = "";
     size_t used = 0;
-    for (size_t i = 0; i < width && i < 16; i++) used += (size_t)snprintf(text + used, sizeof text - used, "%02x ", hex->bytes[hex->at + i]);
+    for (size_t i = 0; i < width && i < 16; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%02x ", hex->bytes[hex->at + i]);
     if (width > 16) snprintf(text + used, sizeof text - used, "...");
     printf("%6zu  %-52s %-24s %s\n", hex->at, text, field, meaning);
     hex->at += width;
@@ -30,8 +31,10 @@ static void row(Hex *hex, size_t width, const char *field, const char *meaning) 
 static uint64_t row_number(Hex *hex, size_t width, const char *field, const char *word) {
     char meaning[96];
     uint64_t value = number(hex, hex->at, width);
-    if (width == 8 && value == UINT64_MAX) snprintf(meaning, sizeof meaning, "all ones%s%s", word ? " " : "", word ? word : "");
-    else snprintf(meaning, sizeof meaning, "%" PRIu64 "%s%s", value, word ? " " : "", word ? word : "");
+    if (width == 8 && value == UINT64_MAX)
+        snprintf(meaning, sizeof meaning, "all ones%s%s", word ? " " : "", word ? word : "");
+    else
+        snprintf(meaning, sizeof meaning, "%" PRIu64 "%s%s", value, word ? " " : "", word ? word : "");
     row(hex, width, field, meaning);
     return value;
 }

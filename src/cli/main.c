@@ -23,11 +23,13 @@ static const Command *find_command(const char *name) {
 static void print_overview(FILE *to) {
     fputs("usage: hurray COMMAND [arguments]\n\n"
           "Model weights from where they lie into the memory where an engine needs them: .hrry files, Hurray streams,\n"
-          "safetensors (one file, sharded, or a folder), GGUF, NPZ and NPY, recognised by content.\n\ncommands:\n", to);
+          "safetensors (one file, sharded, or a folder), GGUF, NPZ and NPY, recognised by content.\n\ncommands:\n",
+          to);
     for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n`hurray COMMAND --help` says more; `hurray --version` prints the version.\n\n"
           "exit codes: 0 done; 1 the input is bad; 2 wrong usage; 3 the system refused; 4 no such tensor, buffer or key;\n"
-          "5 no such device, or it failed; 130 interrupted\n", to);
+          "5 no such device, or it failed; 130 interrupted\n",
+          to);
 }
 
 /* A closed standard descriptor would be given to the first file opened, and messages would go into that file. The stand-in for an
@@ -50,8 +52,10 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         const Command *about = argc > 2 ? find_command(argv[2]) : NULL;
         if (argc > 2 && !about) return report_usage(NULL, "there is no command `%s`", argv[2]);
-        if (about) print_help(about);
-        else print_overview(stdout);
+        if (about)
+            print_help(about);
+        else
+            print_overview(stdout);
         return finish_output(EXIT_DONE);
     }
     if (strcmp(argv[1], "--version") == 0) {

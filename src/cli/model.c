@@ -65,7 +65,8 @@ void model_close(Model *model) {
 int model_info(Model *model, uint64_t i, HurrayTensorInfo *info) {
     HurrayTensorInfo empty = HURRAY_TENSOR_INFO_INIT;
     *info = empty;
-    if (hurray_loader_tensor_info(model->loader, i, info) != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
+    if (hurray_loader_tensor_info(model->loader, i, info) != HURRAY_OK)
+        return report_error(model->path, hurray_loader_last_error(model->loader));
     if (model->names) {
         info->name = (const uint8_t *)model->names[i];
         info->name_len = strlen(model->names[i]);
@@ -90,7 +91,8 @@ void model_print_notes(Model *model, const Output *output) {
         const HurrayError *text = NULL;
         if (hurray_loader_note(model->loader, i, &text) != HURRAY_OK || !text) continue;
         char *path = text->source[0] ? NULL : escape_text(model->path, strlen(model->path));
-        note(output, "hurray: note: %s: %s%s%s%s", path ? path : text->source, text->tensor[0] ? "tensor \"" : "", text->tensor, text->tensor[0] ? "\": " : "", text->message);
+        note(output, "hurray: note: %s: %s%s%s%s", path ? path : text->source, text->tensor[0] ? "tensor \"" : "", text->tensor,
+             text->tensor[0] ? "\": " : "", text->message);
         free(path);
     }
 }

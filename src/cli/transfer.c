@@ -9,7 +9,8 @@
 /* fnmatch wants C strings; a name with a NUL in it is matched by its escaped form. */
 static bool matches(const char *pattern, const HurrayTensorInfo *info) {
     if (strlen(pattern) == info->name_len && memcmp(pattern, info->name, info->name_len) == 0) return true;
-    char *name = info->name_len && memchr(info->name, 0, info->name_len) ? escape_text(info->name, info->name_len) : strndup((const char *)info->name, info->name_len);
+    char *name = info->name_len && memchr(info->name, 0, info->name_len) ? escape_text(info->name, info->name_len)
+                                                                         : strndup((const char *)info->name, info->name_len);
     bool yes = name && fnmatch(pattern, name, 0) == 0;
     free(name);
     return yes;
@@ -53,11 +54,13 @@ int select_for_transfer(Model *model, char **patterns, size_t pattern_count, Sel
     }
     heads = flags + n;
     used = heads + n;
-    for (uint64_t i = 0; i < model->count && code == EXIT_DONE; i++) code = select_one(model, i, patterns, pattern_count, used, flags, heads);
+    for (uint64_t i = 0; i < model->count && code == EXIT_DONE; i++)
+        code = select_one(model, i, patterns, pattern_count, used, flags, heads);
     for (size_t p = 0; p < pattern_count && code == EXIT_DONE; p++) {
         if (used[p]) continue;
         char *shown = escape_text(patterns[p], strlen(patterns[p]));
-        code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": no name matches; `hurray inspect` lists them", shown ? shown : "?");
+        code =
+            report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": no name matches; `hurray inspect` lists them", shown ? shown : "?");
         free(shown);
     }
     if (code == EXIT_DONE) code = collect(model, flags, out);

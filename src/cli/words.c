@@ -11,29 +11,31 @@ typedef struct Word {
 } Word;
 
 static const Word types[] = {
-    {0x01, "float16", 16}, {0x02, "bfloat16", 16}, {0x03, "float32", 32}, {0x04, "float64", 64}, {0x10, "int8", 8},
-    {0x11, "uint8", 8}, {0x12, "int16", 16}, {0x13, "uint16", 16}, {0x14, "int32", 32}, {0x15, "uint32", 32},
-    {0x16, "int64", 64}, {0x17, "uint64", 64}, {0x20, "bool", 1}, {0x40, "float8_e4m3", 8}, {0x41, "float8_e5m2", 8},
-    {0x42, "float8_e8m0", 8}, {0x43, "float4_e2m1", 4}, {0x44, "float6_e2m3", 6}, {0x45, "float6_e3m2", 6}, {0x46, "float128", 128},
-    {0x48, "int4", 4}, {0x49, "uint4", 4}, {0x4A, "int2", 2}, {0x4B, "uint2", 2}, {0x50, "complex64", 64}, {0x51, "complex128", 128},
+    {0x01, "float16", 16},     {0x02, "bfloat16", 16},   {0x03, "float32", 32},    {0x04, "float64", 64},    {0x10, "int8", 8},
+    {0x11, "uint8", 8},        {0x12, "int16", 16},      {0x13, "uint16", 16},     {0x14, "int32", 32},      {0x15, "uint32", 32},
+    {0x16, "int64", 64},       {0x17, "uint64", 64},     {0x20, "bool", 1},        {0x40, "float8_e4m3", 8}, {0x41, "float8_e5m2", 8},
+    {0x42, "float8_e8m0", 8},  {0x43, "float4_e2m1", 4}, {0x44, "float6_e2m3", 6}, {0x45, "float6_e3m2", 6}, {0x46, "float128", 128},
+    {0x48, "int4", 4},         {0x49, "uint4", 4},       {0x4A, "int2", 2},        {0x4B, "uint2", 2},       {0x50, "complex64", 64},
+    {0x51, "complex128", 128},
 };
 static const Word layouts[] = {
-    {0x01, "row_major", 0}, {0x02, "column_major", 0}, {0x03, "strided", 0}, {0x04, "tiled", 0}, {0x05, "morton", 0}, {0x06, "coo", 0},
-    {0x07, "csr", 0}, {0x08, "csc", 0}, {0x09, "csf", 0}, {0x0A, "block_paged", 0}, {0x0B, "composite", 0}, {0x40, "hilbert", 0},
+    {0x01, "row_major", 0}, {0x02, "column_major", 0}, {0x03, "strided", 0},   {0x04, "tiled", 0},
+    {0x05, "morton", 0},    {0x06, "coo", 0},          {0x07, "csr", 0},       {0x08, "csc", 0},
+    {0x09, "csf", 0},       {0x0A, "block_paged", 0},  {0x0B, "composite", 0}, {0x40, "hilbert", 0},
 };
 static const Word devices[] = {
-    {0, "cpu", 0}, {1, "cuda", 0}, {2, "rocm", 0}, {3, "metal", 0}, {4, "vulkan", 0}, {5, "webgpu", 0}, {6, "hexagon", 0},
-    {7, "level_zero", 0}, {8, "opencl", 0},
+    {0, "cpu", 0},    {1, "cuda", 0},    {2, "rocm", 0},       {3, "metal", 0},  {4, "vulkan", 0},
+    {5, "webgpu", 0}, {6, "hexagon", 0}, {7, "level_zero", 0}, {8, "opencl", 0},
 };
 static const Word syncs[] = {{0, "producer_synced", 0}, {1, "event", 0}, {2, "consumer_stream", 0}};
 static const Word classes[] = {{0, "standard", 0}, {1, "host_pinned", 0}, {2, "unified", 0}, {3, "peer", 0}};
 static const Word formats[] = {
     {HURRAY_FORMAT_HRRY, "hrry", 0}, {HURRAY_FORMAT_STREAM, "stream", 0}, {HURRAY_FORMAT_SAFETENSORS, "safetensors", 0},
-    {HURRAY_FORMAT_GGUF, "gguf", 0}, {HURRAY_FORMAT_NPZ, "npz", 0}, {HURRAY_FORMAT_NPY, "npy", 0},
+    {HURRAY_FORMAT_GGUF, "gguf", 0}, {HURRAY_FORMAT_NPZ, "npz", 0},       {HURRAY_FORMAT_NPY, "npy", 0},
 };
 static const Word kinds[] = {
     {HURRAY_KV_STRING, "string", 0}, {HURRAY_KV_INT64, "int64", 0}, {HURRAY_KV_UINT64, "uint64", 0}, {HURRAY_KV_FLOAT64, "float64", 0},
-    {HURRAY_KV_BOOL, "bool", 0}, {HURRAY_KV_BYTES, "bytes", 0}, {HURRAY_KV_ARRAY, "array", 0},
+    {HURRAY_KV_BOOL, "bool", 0},     {HURRAY_KV_BYTES, "bytes", 0}, {HURRAY_KV_ARRAY, "array", 0},
 };
 
 #define FIND(table, value, otherwise) find_word(table, sizeof table / sizeof *table, value, otherwise)
@@ -87,10 +89,14 @@ bool parse_bytes(const char *text, uint64_t *out) {
     if (errno) return false;
     unsigned shift = 0;
     switch (*end) {
-    case 'k': case 'K': shift = 10; break;
-    case 'm': case 'M': shift = 20; break;
-    case 'g': case 'G': shift = 30; break;
-    case 't': case 'T': shift = 40; break;
+    case 'k':
+    case 'K': shift = 10; break;
+    case 'm':
+    case 'M': shift = 20; break;
+    case 'g':
+    case 'G': shift = 30; break;
+    case 't':
+    case 'T': shift = 40; break;
     default: break;
     }
     if (shift) end++;
@@ -119,7 +125,8 @@ static size_t sequence(const unsigned char *text, size_t len) {
     if (n == 0 || n > len) return 0;
     for (size_t i = 1; i < n; i++)
         if ((text[i] & 0xC0) != 0x80) return 0;
-    if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] >= 0xA0) || (c == 0xF0 && text[1] < 0x90) || (c == 0xF4 && text[1] >= 0x90)) return 0;
+    if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] >= 0xA0) || (c == 0xF0 && text[1] < 0x90) || (c == 0xF4 && text[1] >= 0x90))
+        return 0;
     return n;
 }
 
@@ -139,10 +146,10 @@ static size_t printable(const unsigned char *text, size_t len) {
     size_t n = sequence(text, len);
     if (c < 0x80) return c >= 0x20 && c != 0x7F && c != '\\' ? 1 : 0;
     if (n == 0) return 0;
-    if (c == 0xC2 && text[1] < 0xA0) return 0;                                            /* C1 controls */
-    if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0x8B && text[2] <= 0x8F) return 0;      /* zero width, marks */
-    if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0xA8 && text[2] <= 0xAE) return 0;      /* line separators, bidi */
-    if (c == 0xE2 && text[1] == 0x81 && text[2] >= 0xA6 && text[2] <= 0xA9) return 0;      /* bidi isolates */
+    if (c == 0xC2 && text[1] < 0xA0) return 0;                                        /* C1 controls */
+    if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0x8B && text[2] <= 0x8F) return 0; /* zero width, marks */
+    if (c == 0xE2 && text[1] == 0x80 && text[2] >= 0xA8 && text[2] <= 0xAE) return 0; /* line separators, bidi */
+    if (c == 0xE2 && text[1] == 0x81 && text[2] >= 0xA6 && text[2] <= 0xA9) return 0; /* bidi isolates */
     return n;
 }
 

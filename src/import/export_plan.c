@@ -22,7 +22,8 @@ static HurrayStatus refuse(const HryExportItem *item, const char *field, HurrayE
 
 static HurrayStatus refuse_type(const HryExportItem *item, HurrayError *error) {
     char what[96];
-    snprintf(what, sizeof what, "no dtype says its element type, %s (0x%02X)", hry_element_name(item->descriptor->element_type), item->descriptor->element_type);
+    snprintf(what, sizeof what, "no dtype says its element type, %s (0x%02X)", hry_element_name(item->descriptor->element_type),
+             item->descriptor->element_type);
     return refuse(item, "element_type", error, what);
 }
 
