@@ -1,8 +1,13 @@
-/* load FILE [rounds [threads]]: what loading reaches, against plain reads of the same bytes with as many threads, in one run.
- * Every page of what was loaded is touched inside the timed part. Warm unless COLD is in the environment (then the file's pages are
- * dropped before each round, and direct plain reads are the limit). */
+/* load HOW FILE [THREADS]: loads a model file once, in one way, and prints one line of JSON: seconds, bytes, peak memory. bench/run.py
+ * calls it in turn with each way. Every page of what was loaded is touched inside the timed part.
+ *
+ *   plain-fresh    preads of 4 MiB by THREADS threads into new memory advised for huge pages: what the machine can do
+ *   plain-touched  the same into memory that was touched before
+ *   plain-direct   O_DIRECT preads of 4 MiB by 8 threads (or THREADS) into new memory
+ *   others         the loader, see WAYS */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +20,22 @@
 #include "hurray/loader.h"
 
 #define CHUNK ((size_t)4 << 20)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static const struct Way {
+    const char *name;
+    uint32_t io, direct, threads, flags, verify;
+} WAYS[] = {
+    {"auto", HURRAY_IO_AUTO, HURRAY_AUTO, 0, 0, 0},
+    {"one-thread", HURRAY_IO_THREADS, HURRAY_OFF, 1, 0, 0},
+    {"threads", HURRAY_IO_THREADS, HURRAY_OFF, 0, 0, 0},
+    {"threads-direct", HURRAY_IO_THREADS, HURRAY_ON, 0, 0, 0},
+    {"uring", HURRAY_IO_URING, HURRAY_OFF, 0, 0, 0},
+    {"uring-direct", HURRAY_IO_URING, HURRAY_ON, 0, 0, 0},
+    {"mmap", HURRAY_IO_MMAP, HURRAY_OFF, 0, 0, 0},
+    {"read-only", HURRAY_IO_AUTO, HURRAY_AUTO, 0, HURRAY_LOAD_READ_ONLY, 0},
+    {"verified", HURRAY_IO_AUTO, HURRAY_AUTO, 0, 0, HURRAY_VERIFY_STORED},
+};
 
 static double now(void) {
     struct timespec t;
@@ -26,6 +47,17 @@ static double cpu(void) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+/* Of this program alone: what getrusage says includes whoever started it. */
+static long peak_kib(void) {
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %ld", &kib) == 1) break;
+    if (status) fclose(status);
+    return kib;
 }
 
 typedef struct Limit {
@@ -52,41 +84,39 @@ static void *read_some(void *ctx) {
     }
 }
 
-static void drop(const char *path) {
-    int fd = open(path, O_RDONLY);
-    fsync(fd);
-    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    close(fd);
+static uint8_t *fresh(size_t size) {
+    uint8_t *raw = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (raw == MAP_FAILED) return NULL;
+    uint8_t *memory = (uint8_t *)(((uintptr_t)raw + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
 }
 
-static double plain(const char *path, int threads, int direct) {
+static int plain(const char *how, const char *path, unsigned threads) {
     struct stat st;
     pthread_t thread[64];
+    int direct = strcmp(how, "plain-direct") == 0, touched = strcmp(how, "plain-touched") == 0;
     Limit limit = {.fd = open(path, O_RDONLY | (direct ? O_DIRECT : 0)), .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (limit.fd < 0 || fstat(limit.fd, &st) != 0) return 0;
+    if (limit.fd < 0 || fstat(limit.fd, &st) != 0) return perror(path), 1;
     limit.size = direct ? (size_t)st.st_size & ~(size_t)4095 : (size_t)st.st_size;
-    double begin = now();
-    size_t room = limit.size + ((size_t)2 << 20);
-    uint8_t *raw = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    limit.memory = (uint8_t *)(((uintptr_t)raw + ((2u << 20) - 1)) & ~(uintptr_t)((2u << 20) - 1));
-    madvise(limit.memory, limit.size, MADV_HUGEPAGE);
-    for (int t = 0; t < threads; t++) pthread_create(&thread[t], NULL, read_some, &limit);
-    for (int t = 0; t < threads; t++) pthread_join(thread[t], NULL);
+    if (threads == 0) threads = direct ? 8 : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads > 64) threads = 64;
+    if (touched) {
+        limit.memory = fresh(limit.size);
+        if (limit.memory) memset(limit.memory, 1, limit.size);
+    }
+    double begin = now(), used = cpu();
+    if (!touched) limit.memory = fresh(limit.size);
+    if (!limit.memory) return fprintf(stderr, "no memory\n"), 1;
+    for (unsigned t = 0; t < threads; t++) pthread_create(&thread[t], NULL, read_some, &limit);
+    for (unsigned t = 0; t < threads; t++) pthread_join(thread[t], NULL);
     double took = now() - begin;
-    munmap(raw, room);
-    close(limit.fd);
-    return (double)limit.size / took / 1e9;
+    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %zu, \"peak_kib\": %ld, \"detail\": \"threads %u\"}\n", took, cpu() - used, limit.size, peak_kib(), threads);
+    return 0;
 }
 
-static double load(const char *path, const HurrayLoaderOptions *options, HurrayLoadStats *stats, HurrayPathStats *row, double *open_s) {
-    HurrayLoader *loader = NULL;
-    HurrayTensorSet *set = NULL;
-    HurrayError error = HURRAY_ERROR_INIT;
-    uint64_t count = 0, sum = 0, bytes = 0;
-    double begin = now();
-    if (hurray_loader_open(path, options, &loader, &error) != HURRAY_OK) return fprintf(stderr, "%s\n", error.message), 0;
-    *open_s = now() - begin;
-    if (hurray_loader_load(loader, &set) != HURRAY_OK) return fprintf(stderr, "%s\n", hurray_loader_last_error(loader)->message), 0;
+static uint64_t touch(HurrayTensorSet *set, uint64_t *bytes) {
+    uint64_t count = 0, sum = 0;
     hurray_tensor_set_count(set, &count);
     for (uint64_t i = 0; i < count; i++) {
         HurrayTensor *tensor = NULL;
@@ -102,45 +132,61 @@ static double load(const char *path, const HurrayLoaderOptions *options, HurrayL
             hurray_buffer_list_get(list, b, &buffer);
             hurray_buffer_data_ptr(buffer, &data);
             hurray_buffer_byte_size(buffer, &size);
-            bytes += size;
+            *bytes += size;
             for (uint64_t at = 0; at < size; at += 4096) sum += ((const uint8_t *)data)[at];
         }
     }
-    double took = now() - begin;
-    volatile uint64_t keep = sum;
+    return sum;
+}
+
+static int load(const struct Way *way, const char *path, unsigned threads) {
+    static const char *const io_names[] = {"auto", "uring", "threads", "mmap"};
+    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+    HurrayLoader *loader = NULL;
+    HurrayTensorSet *set = NULL;
+    HurrayError error = HURRAY_ERROR_INIT;
+    HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+    HurrayPathStats row = HURRAY_PATH_STATS_INIT;
+    uint64_t bytes = 0;
+    options.io = way->io;
+    options.direct = way->direct;
+    options.threads = threads ? threads : way->threads;
+    options.flags = way->flags;
+    options.verify_data = way->verify;
+    if (getenv("CHUNK")) options.chunk_bytes = strtoull(getenv("CHUNK"), NULL, 10);
+    if (getenv("DEPTH")) options.queue_depth = (uint32_t)strtoul(getenv("DEPTH"), NULL, 10);
+    double begin = now(), used = cpu();
+    if (hurray_loader_open(path, &options, &loader, &error) != HURRAY_OK) return fprintf(stderr, "%s\n", error.message), 1;
+    double opened = now();
+    if (hurray_loader_load(loader, &set) != HURRAY_OK) return fprintf(stderr, "%s\n", hurray_loader_last_error(loader)->message), 1;
+    double loaded = now();
+    volatile uint64_t keep = touch(set, &bytes);
     (void)keep;
-    hurray_loader_stats(loader, stats);
-    hurray_loader_path_stats(loader, 0, row);
+    double took = now() - begin;
+    used = cpu() - used;
+    hurray_loader_stats(loader, &stats);
+    hurray_loader_path_stats(loader, 0, &row);
+    long peak = peak_kib();
+    double begin_free = now();
     hurray_tensor_set_destroy(&set);
     hurray_loader_destroy(&loader);
-    printf("  %.4f s", took);
-    return (double)bytes / took / 1e9;
+    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %llu, \"peak_kib\": %ld, \"open\": %.6f, \"load\": %.6f, \"free\": %.6f, \"ranges\": %llu, \"read\": %llu, \"in_place\": %llu, "
+           "\"verified\": %llu, \"detail\": \"%s%s, threads %u, depth %u\", \"reason\": \"%s\"}\n",
+           took, used, (unsigned long long)bytes, peak, opened - begin, loaded - opened, now() - begin_free, (unsigned long long)stats.ranges,
+           (unsigned long long)stats.bytes_read, (unsigned long long)stats.bytes_in_place, (unsigned long long)stats.bytes_verified,
+           row.io < 4 ? io_names[row.io] : "?", row.direct == HURRAY_ON ? " direct" : "", row.threads, row.queue_depth, row.reason ? row.reason : "");
+    return 0;
 }
 
 int main(int argc, char **argv) {
-    int rounds = argc > 2 ? atoi(argv[2]) : 3, threads = argc > 3 ? atoi(argv[3]) : (int)sysconf(_SC_NPROCESSORS_ONLN), cold = getenv("COLD") != NULL;
-    if (argc < 2 || threads < 1 || threads > 64) return fprintf(stderr, "usage: load FILE [rounds [threads]]\n"), 2;
-    for (int r = 0; r < rounds; r++) {
-        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
-        HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
-        HurrayPathStats row = HURRAY_PATH_STATS_INIT;
-        double open_s = 0;
-        options.threads = argc > 3 ? (uint32_t)threads : 0;
-        if (getenv("VERIFY")) options.verify_data = HURRAY_VERIFY_STORED;
-        if (getenv("IO")) options.io = (uint32_t)atoi(getenv("IO"));
-        if (getenv("READ_ONLY")) options.flags = HURRAY_LOAD_READ_ONLY;
-        if (getenv("CHUNK")) options.chunk_bytes = strtoull(getenv("CHUNK"), NULL, 10);
-        if (cold) drop(argv[1]);
-        if (!cold) plain(argv[1], threads, 0); /* whoever is first pays for pages that the machine has to find */
-        double cpu0 = cpu(), limit = plain(argv[1], cold ? 8 : threads, cold), cpu1 = cpu();
-        if (cold) drop(argv[1]);
-        double ours = load(argv[1], &options, &stats, &row, &open_s);
-        double cpu2 = cpu();
-        struct rusage usage;
-        getrusage(RUSAGE_SELF, &usage);
-        printf("  limit %6.2f GB/s  load %6.2f GB/s  ratio %.3f  open %.4f s  ranges %llu  read %.2f GB  io %u direct %u threads %u depth %u  peak %ld MiB  cpu %.3f / %.3f s\n", limit, ours,
-               ours / limit, open_s, (unsigned long long)stats.ranges, (double)stats.bytes_read / 1e9, row.io, row.direct, row.threads, row.queue_depth,
-               usage.ru_maxrss / 1024, cpu2 - cpu1, cpu1 - cpu0);
+    if (argc > 2) {
+        unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+        if (strncmp(argv[1], "plain-", 6) == 0) return plain(argv[1], argv[2], threads);
+        for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++)
+            if (strcmp(argv[1], WAYS[w].name) == 0) return load(&WAYS[w], argv[2], threads);
     }
-    return 0;
+    fprintf(stderr, "usage: load HOW FILE [THREADS]; HOW is plain-fresh, plain-touched, plain-direct");
+    for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++) fprintf(stderr, ", %s", WAYS[w].name);
+    fprintf(stderr, "\n");
+    return 2;
 }
