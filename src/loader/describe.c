@@ -18,8 +18,9 @@ static HurrayStatus check_size(const HurrayLoader *loader, const HurrayDescripto
         if (!hry_add_u64(sum, descriptor->buffers[k].byte_size, &sum))
             return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "buffers", HRY_NO_OFFSET, "the buffers' sizes do not fit 64 bits together");
     if (sum <= loader->limits.max_tensor_bytes) return HURRAY_OK;
-    return hry_fail(error, HURRAY_ERR_LIMIT, "max_tensor_bytes", HRY_NO_OFFSET, "the tensor has %llu bytes, the limit is %llu; raise max_tensor_bytes",
-                    (unsigned long long)sum, (unsigned long long)loader->limits.max_tensor_bytes);
+    return hry_fail(error, HURRAY_ERR_LIMIT, "max_tensor_bytes", HRY_NO_OFFSET,
+                    "the tensor has %llu bytes, the limit is %llu; raise max_tensor_bytes", (unsigned long long)sum,
+                    (unsigned long long)loader->limits.max_tensor_bytes);
 }
 
 static HurrayStatus decode_entry(HurrayLoader *loader, const HryLoaderSource *source, const HryEntry *entry, const uint8_t *bytes,
@@ -27,7 +28,8 @@ static HurrayStatus decode_entry(HurrayLoader *loader, const HryLoaderSource *so
     const HryCatalogue *catalogue = source->model->catalogue;
     HryFetchContext context = {.allocator = loader->allocator, .catalogue = catalogue};
     HurrayDescriptor *descriptor = NULL;
-    HurrayStatus status = hry_fetch_decode(&context, (uint64_t)(entry - catalogue->entries), bytes, entry->descriptor_length, &descriptor, error);
+    HurrayStatus status =
+        hry_fetch_decode(&context, (uint64_t)(entry - catalogue->entries), bytes, entry->descriptor_length, &descriptor, error);
     if (status == HURRAY_OK) status = check_size(loader, descriptor, error);
     if (status != HURRAY_OK) {
         hry_descriptor_unref(descriptor);
@@ -122,8 +124,8 @@ static HurrayStatus read_alone(HurrayLoader *loader, uint64_t i, bool tolerant, 
     return status != HURRAY_OK && tolerant && hry_is_fault(status) ? HURRAY_OK : status;
 }
 
-static HurrayStatus read_batch(HurrayLoader *loader, const HryLoaderSource *source, const Batch *batch, const uint8_t *chosen, bool tolerant,
-                               uint8_t *scratch, HurrayError *error) {
+static HurrayStatus read_batch(HurrayLoader *loader, const HryLoaderSource *source, const Batch *batch, const uint8_t *chosen,
+                               bool tolerant, uint8_t *scratch, HurrayError *error) {
     HurrayStatus status = batch->first == batch->last
                               ? HURRAY_ERR_UNSUPPORTED
                               : hry_transport_read_exactly(&source->model->transport, batch->offset, scratch, (size_t)batch->len, error);

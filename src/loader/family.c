@@ -54,9 +54,8 @@ static bool push(HurrayLoader *loader, Stack *stack, uint64_t head, uint32_t mem
 static HurrayStatus walk(HurrayLoader *loader, HryLoaderSource *source, Stack *stack, HurrayError *error) {
     HryFamily *family = &source->family;
     for (uint64_t p = 0; p < source->count; p++) {
-        const HurrayDescriptor *descriptor = hry_loader_entry(loader, source->first + p, NULL)->data_length == 0
-                                                 ? known_descriptor(loader, source->first + p)
-                                                 : NULL;
+        const HurrayDescriptor *descriptor =
+            hry_loader_entry(loader, source->first + p, NULL)->data_length == 0 ? known_descriptor(loader, source->first + p) : NULL;
         family->parent[p] = HURRAY_NONE;
         if (stack->count) {
             family->parent[p] = stack->open[stack->count - 1].head;
@@ -141,8 +140,10 @@ static bool is_torn(const HryFamily *family, uint64_t head) {
     size_t low = 0, high = family->torn_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (family->torn[middle] < head) low = middle + 1;
-        else high = middle;
+        if (family->torn[middle] < head)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < family->torn_count && family->torn[low] == head;
 }
@@ -157,7 +158,8 @@ HurrayStatus hry_loader_check_family(HurrayLoader *loader, uint64_t head, Hurray
         uint64_t end = hry_loader_family_end(loader, head), seen = 0;
         for (uint64_t i = head + 1; i < end; i = hry_loader_family_end(loader, i)) seen++;
         hry_fail_torn(error, seen, descriptor->layout.member_count);
-    } else return HURRAY_OK;
+    } else
+        return HURRAY_OK;
     return hry_loader_blame(loader, head, error);
 }
 

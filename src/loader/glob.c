@@ -73,7 +73,8 @@ bool hry_glob_match(const uint8_t *pattern, size_t pattern_len, const uint8_t *t
         if (p == pattern_len && t == len) return true;
         if (p < pattern_len && t < len) {
             size_t n = one(text + t, len - t);
-            if (pattern[p] == '?') p++, t += n, step = true;
+            if (pattern[p] == '?')
+                p++, t += n, step = true;
             else if (pattern[p] == '[') {
                 size_t end = bracket_end(pattern, pattern_len, p);
                 if (end && in_bracket(pattern, end, p, text + t, n)) p = end, t += n, step = true;

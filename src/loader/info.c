@@ -24,8 +24,9 @@ HurrayStatus hurray_loader_find(const HurrayLoader *loader, const void *name, si
     if (status != HURRAY_OK) return status;
     if (!hry_loader_find(loader, name, len, out)) {
         char escaped[136];
-        status = hry_fail(&loader->self->handle.error, HURRAY_ERR_NOT_FOUND, "name", HRY_NO_OFFSET, "there is no tensor \"%s\" among the %llu",
-                          hry_escape(escaped, sizeof escaped, name, len), (unsigned long long)loader->tensor_count);
+        status =
+            hry_fail(&loader->self->handle.error, HURRAY_ERR_NOT_FOUND, "name", HRY_NO_OFFSET, "there is no tensor \"%s\" among the %llu",
+                     hry_escape(escaped, sizeof escaped, name, len), (unsigned long long)loader->tensor_count);
     }
     return hry_loader_leave(loader, status);
 }
@@ -105,8 +106,10 @@ HurrayStatus hurray_loader_kv_entry(const HurrayLoader *loader, uint64_t i, Hurr
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     const HurrayKvEntry *kv = kv_of(loader, &count);
-    if (i >= count) status = out_of_bounds(&loader->self->handle.error, "kv entry", i, count);
-    else *out = kv[i];
+    if (i >= count)
+        status = out_of_bounds(&loader->self->handle.error, "kv entry", i, count);
+    else
+        *out = kv[i];
     return hry_loader_leave(loader, status);
 }
 
@@ -118,8 +121,10 @@ HurrayStatus hurray_loader_kv_find(const HurrayLoader *loader, const void *key, 
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     const HurrayKvEntry *kv = kv_of(loader, &count);
-    if (loader->has_kv_names) found = hry_names_find(&loader->kv_names, key, len, &i);
-    else if (loader->source_count == 1) found = hry_catalogue_find_kv(loader->sources[0].model->catalogue, key, len, &i);
+    if (loader->has_kv_names)
+        found = hry_names_find(&loader->kv_names, key, len, &i);
+    else if (loader->source_count == 1)
+        found = hry_catalogue_find_kv(loader->sources[0].model->catalogue, key, len, &i);
     if (found) {
         *out = kv[i];
     } else {
@@ -186,7 +191,10 @@ HurrayStatus hurray_loader_note(const HurrayLoader *loader, uint64_t i, const Hu
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     const HurrayError *note = note_at(loader, i);
-    if (note) *out = note;
-    else status = hry_fail(&loader->self->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "note", HRY_NO_OFFSET, "there is no note %llu", (unsigned long long)i);
+    if (note)
+        *out = note;
+    else
+        status = hry_fail(&loader->self->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "note", HRY_NO_OFFSET, "there is no note %llu",
+                          (unsigned long long)i);
     return hry_loader_leave(loader, status);
 }

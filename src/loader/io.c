@@ -70,7 +70,8 @@ void hry_io_close(HryIo *io) {
 }
 
 static HurrayStatus fail_short(uint64_t offset, uint64_t missing, HurrayError *error) {
-    return hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, offset, "the file ends at offset %llu, %llu more bytes are needed there; it was cut short since it was opened",
+    return hry_fail(error, HURRAY_ERR_TRUNCATED, NULL, offset,
+                    "the file ends at offset %llu, %llu more bytes are needed there; it was cut short since it was opened",
                     (unsigned long long)offset, (unsigned long long)missing);
 }
 
@@ -93,7 +94,8 @@ HurrayStatus hry_fd_read(int fd, uint64_t offset, uint8_t *dst, uint64_t len, ui
     return HURRAY_OK;
 }
 
-/* Whole blocks in the middle of a piece go directly when file offset and address fall alike; what it does not get, the caller reads buffered. */
+/* Whole blocks in the middle of a piece go directly when file offset and address fall alike; what it does not get, the caller reads
+ * buffered. */
 static uint64_t read_blocks(HryIo *io, uint64_t offset, uint8_t *dst, uint64_t len, HurrayError *error, HurrayStatus *status) {
     uint64_t done = 0;
     *status = HURRAY_OK;
@@ -168,7 +170,8 @@ static int list_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec 
     return count;
 }
 
-static HurrayStatus read_vector(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error) {
+static HurrayStatus read_vector(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved,
+                                HurrayError *error) {
     struct iovec parts[2 * HRY_RUN_PIECES];
     uint64_t end = run->offset + run->len;
     for (;;) {

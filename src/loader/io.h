@@ -16,16 +16,16 @@ typedef struct HryIo {
     pthread_mutex_t lock; /* for callbacks that may not run at once */
     bool serial;
     bool by_fd;
-    bool warm; /* most of it is in the page cache */
+    bool warm;     /* most of it is in the page cache */
     int direct_fd; /* -1: none */
     bool own_direct;
-    uint32_t direct_alignment; /* 1 without direct reads */
+    uint32_t direct_alignment;  /* 1 without direct reads */
     atomic_bool direct_refused; /* it said so while reading: buffered from there on */
     char reason[HRY_REASON_BYTES];
 } HryIo;
 
-/* wanted: payload bytes that will be read from it; fitting: those of them that lie in the file as aligned as they will in memory, so that direct
- * reads can bring them. */
+/* wanted: payload bytes that will be read from it; fitting: those of them that lie in the file as aligned as they will in memory, so that
+ * direct reads can bring them. */
 void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t fitting,
                  uint64_t byte_size);
 void hry_io_close(HryIo *io);
@@ -33,12 +33,12 @@ void hry_io_close(HryIo *io);
 /* Is a piece one that direct reads are for? */
 bool hry_io_is_direct(const HryIo *io, const HryPiece *piece);
 
-/* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of memory that may
- * be overwritten. *moved: bytes read, gaps included. */
+/* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of
+ * memory that may be overwritten. *moved: bytes read, gaps included. */
 HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);
 
-/* For a reader with many reads in flight: what is left of a run from offset `at` on (2 x HRY_RUN_PIECES parts at most), which descriptor to read it
- * from, and the rest done at once when that went wrong or fell short. */
+/* For a reader with many reads in flight: what is left of a run from offset `at` on (2 x HRY_RUN_PIECES parts at most), which descriptor to
+ * read it from, and the rest done at once when that went wrong or fell short. */
 int hry_io_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec *parts);
 int hry_io_fd(const HryIo *io, const HryRun *run, uint64_t at);
 HurrayStatus hry_io_finish(HryIo *io, const HryRun *run, uint64_t at, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);

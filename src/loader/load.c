@@ -10,8 +10,8 @@
 #define LEAST_CHUNK (UINT64_C(4) << 10)
 #define MOST_CHUNK (UINT64_C(1) << 30)
 #define MOST_THREADS 16u
-#define COLD_READERS 8u                       /* what one drive wants in flight */
-#define ALONE_BYTES (UINT64_C(512) << 10)     /* less than this is read before a thread has started */
+#define COLD_READERS 8u                   /* what one drive wants in flight */
+#define ALONE_BYTES (UINT64_C(512) << 10) /* less than this is read before a thread has started */
 #define WAIT_MS 50u
 #define MOST_DEPTH 1024u
 #define RING_DEPTH 16u
@@ -47,8 +47,8 @@ static uint32_t reader_count(const HryLoad *load) {
     return threads;
 }
 
-/* io_uring where it was asked for, or where a cold file is read directly: there one thread keeps the disk busy. Warm files are copied by the
- * processor, which threads do faster. */
+/* io_uring where it was asked for, or where a cold file is read directly: there one thread keeps the disk busy. Warm files are copied by
+ * the processor, which threads do faster. */
 static void choose_ring(HryLoad *load) {
     if (!wants_ring(load)) return;
     uint32_t depth = load->loader->options.queue_depth ? load->depth : RING_DEPTH;
@@ -97,7 +97,8 @@ static HurrayStatus count_coming(HryLoad *load, Coming **list, size_t *count, si
             (*list)[c].buffers++;
             return HURRAY_OK;
         }
-    if (!hry_grow(&load->allocator, (void **)list, capacity, *count + 1, sizeof **list)) return hry_fail_memory(error, "the plan", sizeof **list);
+    if (!hry_grow(&load->allocator, (void **)list, capacity, *count + 1, sizeof **list))
+        return hry_fail_memory(error, "the plan", sizeof **list);
     (*list)[(*count)++] = *more;
     return HURRAY_OK;
 }
@@ -117,13 +118,14 @@ static HurrayStatus reserve(HryLoad *load, HurrayError *error) {
         hry_loader_entry(loader, placed->index, &source);
         status = hry_loader_describe(loader, placed->index, &descriptor, error);
         if (status == HURRAY_OK)
-            status = hry_targets_for(loader, way, placed->into != 0, hry_load_wants_mapping(load, placed->index), (uint32_t)(source - loader->sources),
-                                     &more.target, error);
+            status = hry_targets_for(loader, way, placed->into != 0, hry_load_wants_mapping(load, placed->index),
+                                     (uint32_t)(source - loader->sources), &more.target, error);
         for (uint32_t k = 0; status == HURRAY_OK && k < descriptor->buffer_count; k++) {
             const HurrayBufferHandle *handle = &descriptor->buffers[k];
             more.tag = way->device_tag;
             if (handle->byte_size == 0) continue;
-            if (!hry_align_up(handle->byte_size, hry_place_alignment(loader, more.tag, handle), &more.bytes)) more.bytes = handle->byte_size;
+            if (!hry_align_up(handle->byte_size, hry_place_alignment(loader, more.tag, handle), &more.bytes))
+                more.bytes = handle->byte_size;
             status = count_coming(load, &list, &count, &capacity, &more, error);
         }
     }
@@ -143,8 +145,10 @@ static void unlink_frozen(HryLoad *load) {
         next = item->next_frozen;
         if (item->order >= load->limit) continue;
         item->next_frozen = NULL;
-        if (last) last->next_frozen = item;
-        else kept = item;
+        if (last)
+            last->next_frozen = item;
+        else
+            kept = item;
         last = item;
     }
     load->frozen_first = kept;
@@ -184,8 +188,12 @@ static void wait_for_destinations(HryLoad *load, uint32_t due_ms) {
     load->wait_ns += end - begin;
     hry_load_trace(load, HURRAY_STAGE_WAIT, begin, end, 0, HURRAY_NONE, UINT32_MAX, UINT32_MAX);
     if (asked || load->stopped) return;
-    if (waiting) hry_fail(&error, HURRAY_ERR_UNSUPPORTED, "wait", HRY_NO_OFFSET, "the destination answered WAIT and has no wait callback; give it one");
-    else hry_fail(&error, HURRAY_ERR_INTERNAL, NULL, HRY_NO_OFFSET, "the load came to a halt with %zu tensors under way; please report it", load->active);
+    if (waiting)
+        hry_fail(&error, HURRAY_ERR_UNSUPPORTED, "wait", HRY_NO_OFFSET,
+                 "the destination answered WAIT and has no wait callback; give it one");
+    else
+        hry_fail(&error, HURRAY_ERR_INTERNAL, NULL, HRY_NO_OFFSET, "the load came to a halt with %zu tensors under way; please report it",
+                 load->active);
     hry_load_stop(load, &error);
 }
 
@@ -197,8 +205,10 @@ static void pause_load(HryLoad *load) {
         return;
     }
     if (!load->stopped && hry_load_freeze(load, true)) return;
-    if (load->jobs_out) hry_work_wait(load->work, load->stopped ? UINT32_MAX : 1);
-    else if (!load->stopped) wait_for_destinations(load, due);
+    if (load->jobs_out)
+        hry_work_wait(load->work, load->stopped ? UINT32_MAX : 1);
+    else if (!load->stopped)
+        wait_for_destinations(load, due);
 }
 
 static void run(HryLoad *load) {
@@ -249,8 +259,10 @@ static HurrayStatus load_selected(HurrayLoader *loader, HurrayTensorSet **out, H
     if (status == HURRAY_OK) status = begin(&load, error);
     if (status == HURRAY_OK) {
         run(&load);
-        if (load.failed) *error = load.error;
-        else hry_progress_tell(&load.progress, true, hry_now_ns(), error);
+        if (load.failed)
+            *error = load.error;
+        else
+            hry_progress_tell(&load.progress, true, hry_now_ns(), error);
         status = error->code;
     }
     hry_stats_end(&load, hry_now_ns() - load.begin_ns);
@@ -258,8 +270,10 @@ static HurrayStatus load_selected(HurrayLoader *loader, HurrayTensorSet **out, H
     hry_load_free_pools(&load);
     for (uint32_t s = 0; s < load.io_count; s++) hry_io_close(&load.ios[s]);
     hry_free_array(&load.allocator, load.ios, loader->source_count, sizeof *load.ios);
-    if (status == HURRAY_OK) *out = load.set;
-    else hry_set_destroy(load.set);
+    if (status == HURRAY_OK)
+        *out = load.set;
+    else
+        hry_set_destroy(load.set);
     return status;
 }
 

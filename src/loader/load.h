@@ -16,8 +16,8 @@
 #include "loader/set.h"
 #include "loader/work.h"
 
-#define HRY_MAX_ACTIVE 4096u         /* items begun and not done */
-#define HRY_MAX_UNFED 64u            /* items that windows are asked for at the same time */
+#define HRY_MAX_ACTIVE 4096u                    /* items begun and not done */
+#define HRY_MAX_UNFED 64u                       /* items that windows are asked for at the same time */
 #define HRY_CONVERT_BYTES (UINT64_C(256) << 10) /* what a byte source takes at most */
 
 typedef struct HryItem HryItem;
@@ -87,8 +87,8 @@ typedef struct HryLoad {
 /* load_item.c */
 bool hry_load_wants_mapping(const HryLoad *load, uint64_t tensor); /* is it to be handed out where the file is mapped? */
 HurrayStatus hry_load_begin_item(HryLoad *load, HryItem **out);
-void hry_load_end_item(HryLoad *load, HryItem *item);   /* out of the active ones; what it held is gone or handed out */
-void hry_load_drop_item(HryLoad *load, HryItem *item);  /* discards, then ends */
+void hry_load_end_item(HryLoad *load, HryItem *item);  /* out of the active ones; what it held is gone or handed out */
+void hry_load_drop_item(HryLoad *load, HryItem *item); /* discards, then ends */
 void hry_load_fail(HryLoad *load, HryItem *item, const HurrayError *error);
 void hry_load_stop(HryLoad *load, const HurrayError *error);
 void hry_load_free_pools(HryLoad *load);
@@ -105,7 +105,7 @@ bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPiece *pi
 /* load_reap.c */
 bool hry_load_reap(HryLoad *load);
 bool hry_load_freeze(HryLoad *load, bool again);
-void hry_load_if_whole(HryLoad *load, HryItem *item); /* then it is to be frozen */
+void hry_load_if_whole(HryLoad *load, HryItem *item);                 /* then it is to be frozen */
 void hry_load_buffer_whole(HryLoad *load, HryItem *item, uint32_t k); /* compares its sum */
 
 /* stats.c */
@@ -113,6 +113,7 @@ void hry_stats_begin(HurrayLoader *loader);
 void hry_stats_end(HryLoad *load, uint64_t total_ns);
 HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way);
 void hry_load_trace_copies(HryLoad *load);
-void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source, uint32_t lane);
+void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source,
+                    uint32_t lane);
 
 #endif

@@ -52,7 +52,8 @@ bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPiece *pi
     return true;
 }
 
-/* Bytes that change on the way, or that carry a sum of their own (a zip member's CRC is always checked), go through a byte source, in order. */
+/* Bytes that change on the way, or that carry a sum of their own (a zip member's CRC is always checked), go through a byte source, in
+ * order. */
 static bool needs_conversion(const HryItem *item) {
     if (!hry_byte_source_needed(item->entry)) return false;
     const HryForeign *foreign = &item->source->model->catalogue->foreign[item->entry->side - 1];
@@ -65,13 +66,15 @@ static bool open_bytes(HryLoad *load, HryItem *item) {
     if (item->bytes) return true;
     if (!hry_budget_take(&load->budget, HRY_CONVERT_BYTES)) {
         if (load->budget.used) return false;
-        hry_fail(&error, HURRAY_ERR_LIMIT, "memory_cap", HRY_NO_OFFSET, "converting this tensor takes %llu bytes, memory_cap is %llu; raise it",
-                 (unsigned long long)HRY_CONVERT_BYTES, (unsigned long long)load->budget.cap);
+        hry_fail(&error, HURRAY_ERR_LIMIT, "memory_cap", HRY_NO_OFFSET,
+                 "converting this tensor takes %llu bytes, memory_cap is %llu; raise it", (unsigned long long)HRY_CONVERT_BYTES,
+                 (unsigned long long)load->budget.cap);
         hry_load_fail(load, item, &error);
         return false;
     }
     if (item->io->serial) pthread_mutex_lock(&item->io->lock);
-    HurrayStatus status = hry_byte_source_open(item->io->transport, item->source->model->catalogue, item->entry, &load->allocator, &item->bytes, &error);
+    HurrayStatus status =
+        hry_byte_source_open(item->io->transport, item->source->model->catalogue, item->entry, &load->allocator, &item->bytes, &error);
     if (item->io->serial) pthread_mutex_unlock(&item->io->lock);
     if (status == HURRAY_OK) return true;
     item->bytes = NULL;
@@ -170,9 +173,12 @@ static Fed feed_buffer(HryLoad *load, HryItem *item, uint32_t k, bool *did) {
         Fed fed = FED_NOTHING_MORE;
         if (!has_room(load)) return FED_LATER;
         if (!fill->current) {
-            if (buffer->prefilled) fed = feed_prefilled(load, item, k);
-            else if (!concurrent && fill->open) return FED_LATER;
-            else fed = ask_window(load, item, k);
+            if (buffer->prefilled)
+                fed = feed_prefilled(load, item, k);
+            else if (!concurrent && fill->open)
+                return FED_LATER;
+            else
+                fed = ask_window(load, item, k);
             if (fed != FED_NOTHING_MORE) return fed;
             *did = true;
             if (!fill->current) continue;
@@ -187,8 +193,10 @@ static Fed feed_buffer(HryLoad *load, HryItem *item, uint32_t k, bool *did) {
 static HurrayStatus allocate(HryLoad *load, HryItem *item) {
     HurrayError error;
     HurrayStatus status = hry_item_allocate(&item->to, &error);
-    if (status == HURRAY_OK) item->allocated = true;
-    else if (status != HURRAY_WAIT) hry_load_fail(load, item, &error);
+    if (status == HURRAY_OK)
+        item->allocated = true;
+    else if (status != HURRAY_WAIT)
+        hry_load_fail(load, item, &error);
     return status;
 }
 

@@ -77,8 +77,8 @@ static bool wants_sum(const HryLoad *load, const HryItem *item, const HurrayDesc
 }
 
 static HurrayStatus fail_unchecked(uint32_t k, const char *why, HurrayError *error) {
-    hry_fail(error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET, "buffer %u cannot be checked: %s; load without verify_data REQUIRED, or convert the file with checksums",
-             k, why);
+    hry_fail(error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET,
+             "buffer %u cannot be checked: %s; load without verify_data REQUIRED, or convert the file with checksums", k, why);
     error->buffer_index = k;
     return error->code;
 }
@@ -105,8 +105,8 @@ static void fill_request(const HryLoad *load, const HryItem *item, const HryWay 
                                           .flags = reads_back ? HURRAY_REQUEST_WILL_READ : 0,
                                           .source_index = (uint32_t)(item->source - load->loader->sources),
                                           .alignment = (uint32_t)load->loader->options.device_alignment,
-                                          .io_alignment = item->io->direct_fd >= 0 ? item->io->direct_alignment
-                                                                                   : item->io->transport->io_alignment,
+                                          .io_alignment =
+                                              item->io->direct_fd >= 0 ? item->io->direct_alignment : item->io->transport->io_alignment,
                                           .device_index = way->device_index,
                                           .device_tag = way->device_tag,
                                           .sync_mode = way->sync_mode,
@@ -127,13 +127,15 @@ static HurrayStatus begin(HryLoad *load, HryItem *item, HurrayError *error) {
     bool reads_back;
     HurrayStatus status = hry_loader_describe(loader, item->placed->index, &descriptor, error);
     if (status == HURRAY_OK)
-        status = hry_targets_for(loader, way, item->placed->into != 0, hry_load_wants_mapping(load, item->placed->index), (uint32_t)(item->source - loader->sources),
-                                 &item->target, error);
+        status = hry_targets_for(loader, way, item->placed->into != 0, hry_load_wants_mapping(load, item->placed->index),
+                                 (uint32_t)(item->source - loader->sources), &item->target, error);
     if (status == HURRAY_OK) status = make_fills(load, item, descriptor, &reads_back, error);
     if (status != HURRAY_OK) return status;
     fill_request(load, item, way, reads_back, &request);
-    for (uint32_t k = 0; k < descriptor->buffer_count; k++) offsets[k] = hry_loader_buffer_offset(loader, item->placed->index, descriptor, k);
-    status = hry_item_begin(&item->to, &loader->targets[item->target].destination, descriptor, offsets, &request, way->placed, &load->allocator, error);
+    for (uint32_t k = 0; k < descriptor->buffer_count; k++)
+        offsets[k] = hry_loader_buffer_offset(loader, item->placed->index, descriptor, k);
+    status = hry_item_begin(&item->to, &loader->targets[item->target].destination, descriptor, offsets, &request, way->placed,
+                            &load->allocator, error);
     if (status == HURRAY_OK && item->placed->into) item->to.into = &loader->prepared.into[item->placed->into - 1];
     return status;
 }
@@ -148,8 +150,10 @@ HurrayStatus hry_load_begin_item(HryLoad *load, HryItem **out) {
     item->entry = hry_loader_entry(loader, item->placed->index, &item->source);
     item->io = &load->ios[item->source - loader->sources];
     item->previous = load->last;
-    if (load->last) load->last->next = item;
-    else load->first = item;
+    if (load->last)
+        load->last->next = item;
+    else
+        load->first = item;
     load->last = item;
     if (!load->unfed) load->unfed = item;
     load->active++;
@@ -166,10 +170,14 @@ void hry_load_end_item(HryLoad *load, HryItem *item) {
         hry_budget_give(&load->budget, HRY_CONVERT_BYTES);
     }
     if (load->unfed == item) load->unfed = item->next;
-    if (item->previous) item->previous->next = item->next;
-    else load->first = item->next;
-    if (item->next) item->next->previous = item->previous;
-    else load->last = item->previous;
+    if (item->previous)
+        item->previous->next = item->next;
+    else
+        load->first = item->next;
+    if (item->next)
+        item->next->previous = item->previous;
+    else
+        load->last = item->previous;
     load->active--;
     item->next = load->free_items;
     load->free_items = item;
@@ -194,9 +202,10 @@ static void explain_device(HryLoad *load, const HryItem *item, HurrayError *erro
 
 /* Of two failures the one that stands first in the files is told. */
 void hry_load_fail(HryLoad *load, HryItem *item, const HurrayError *error) {
-    bool first = !load->failed || item->order < load->error_order ||
-                 (item->order == load->error_order &&
-                  (error->buffer_index < load->error.buffer_index || (error->buffer_index == load->error.buffer_index && error->offset < load->error.offset)));
+    bool first =
+        !load->failed || item->order < load->error_order ||
+        (item->order == load->error_order && (error->buffer_index < load->error.buffer_index ||
+                                              (error->buffer_index == load->error.buffer_index && error->offset < load->error.offset)));
     if (item->order < load->limit) load->limit = item->order;
     if (load->stopped || !first) return;
     load->failed = true;

@@ -8,8 +8,10 @@ void hry_load_if_whole(HryLoad *load, HryItem *item) {
         if (item->fills[k].done < item->to.buffers[k].byte_size) return;
     item->queued = true;
     item->next_frozen = NULL;
-    if (load->frozen_last) load->frozen_last->next_frozen = item;
-    else load->frozen_first = item;
+    if (load->frozen_last)
+        load->frozen_last->next_frozen = item;
+    else
+        load->frozen_first = item;
     load->frozen_last = item;
 }
 
@@ -19,8 +21,9 @@ static void check_sum(HryLoad *load, HryItem *item, uint32_t k) {
     load->verified += fill->done;
     if (fill->sum == fill->stored) return;
     hry_fail(&error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET,
-             "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from another; get the file again", k,
-             fill->sum, fill->stored);
+             "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from another; "
+             "get the file again",
+             k, fill->sum, fill->stored);
     error.buffer_index = k;
     hry_load_fail(load, item, &error);
 }
@@ -123,8 +126,8 @@ static void hand_out(HryLoad *load, HryItem *item, HurrayTensor *tensor) {
     hry_load_stop(load, &error);
 }
 
-/* Of one destination in order: behind one that waits nobody is asked. One that has waited is asked again only when the caller has nothing else to
- * do, since being asked again makes a device close its open slot. */
+/* Of one destination in order: behind one that waits nobody is asked. One that has waited is asked again only when the caller has nothing
+ * else to do, since being asked again makes a device close its open slot. */
 bool hry_load_freeze(HryLoad *load, bool again) {
     HryItem *previous = NULL;
     bool did = false;
@@ -143,8 +146,10 @@ bool hry_load_freeze(HryLoad *load, bool again) {
             item = next;
             continue;
         }
-        if (previous) previous->next_frozen = next;
-        else load->frozen_first = next;
+        if (previous)
+            previous->next_frozen = next;
+        else
+            load->frozen_first = next;
         if (load->frozen_last == item) load->frozen_last = previous;
         item->queued = false;
         did = true;

@@ -7,7 +7,8 @@
 #include "loader/targets.h"
 
 HurrayStatus hry_fail_cancelled(HurrayError *error) {
-    return hry_fail(error, HURRAY_ERR_CANCELLED, NULL, HRY_NO_OFFSET, "cancelled before it was done; nothing of it was kept, it can be begun again");
+    return hry_fail(error, HURRAY_ERR_CANCELLED, NULL, HRY_NO_OFFSET,
+                    "cancelled before it was done; nothing of it was kept, it can be begun again");
 }
 
 HurrayStatus hry_loader_leave(const HurrayLoader *loader, HurrayStatus status) {
@@ -26,8 +27,10 @@ HryLoaderSource *hry_loader_source_of(HurrayLoader *loader, uint64_t i) {
     uint32_t low = 0, high = loader->source_count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (loader->sources[middle].first <= i) low = middle;
-        else high = middle;
+        if (loader->sources[middle].first <= i)
+            low = middle;
+        else
+            high = middle;
     }
     return &loader->sources[low]; /* the last that begins at or before i: those without tensors come before it */
 }
@@ -88,7 +91,8 @@ static void kv_name_at(const void *ctx, uint64_t i, const uint8_t **name, size_t
 static HurrayStatus join_names(HurrayLoader *loader, HurrayError *error) {
     if (loader->source_count < 2) return HURRAY_OK;
     if (loader->tensor_count >= UINT32_MAX)
-        return hry_fail(error, HURRAY_ERR_LIMIT, NULL, HRY_NO_OFFSET, "the sources hold %llu tensors together, at most %u can be opened at once",
+        return hry_fail(error, HURRAY_ERR_LIMIT, NULL, HRY_NO_OFFSET,
+                        "the sources hold %llu tensors together, at most %u can be opened at once",
                         (unsigned long long)loader->tensor_count, UINT32_MAX - 1);
     if (!hry_names_init(&loader->names, &loader->allocator, (size_t)loader->tensor_count, tensor_name_at, loader))
         return hry_fail_memory(error, "the list of names", loader->tensor_count * 8);
@@ -158,8 +162,10 @@ static HurrayStatus join_kv(HurrayLoader *loader, HurrayError *error) {
             loader->kv[loader->kv_count] = *entry;
             HryNamesAdd added = hry_names_add(&loader->kv_names, loader->kv_count, &other);
             if (added == HRY_NAMES_NO_MEMORY) return hry_fail_memory(error, "the joined metadata", total * 8);
-            if (added == HRY_NAMES_ADDED) loader->kv_count++;
-            else if (!same_value(&loader->kv[other].value, &entry->value)) status = note_other_value(loader, s, entry, error);
+            if (added == HRY_NAMES_ADDED)
+                loader->kv_count++;
+            else if (!same_value(&loader->kv[other].value, &entry->value))
+                status = note_other_value(loader, s, entry, error);
             if (status != HURRAY_OK) return status;
         }
     }
@@ -192,7 +198,8 @@ static HurrayStatus check_switch(HurrayError *error, const char *field, uint32_t
 static HurrayStatus check_options(const HurrayLoaderOptions *o, HurrayError *error) {
     HurrayStatus s;
     if (o->flags & ~(HURRAY_LOAD_ARENA | HURRAY_LOAD_READ_ONLY))
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "flags", HRY_NO_OFFSET, "flags 0x%x holds a bit that this release does not know", o->flags);
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "flags", HRY_NO_OFFSET, "flags 0x%x holds a bit that this release does not know",
+                        o->flags);
     if ((s = check_switch(error, "target", o->target, HURRAY_TARGET_DECLARED)) != HURRAY_OK) return s;
     if ((s = check_switch(error, "io", o->io, HURRAY_IO_MMAP)) != HURRAY_OK) return s;
     if ((s = check_switch(error, "direct", o->direct, HURRAY_OFF)) != HURRAY_OK) return s;
@@ -201,13 +208,14 @@ static HurrayStatus check_options(const HurrayLoaderOptions *o, HurrayError *err
     if ((s = check_switch(error, "verify_data", o->verify_data, HURRAY_VERIFY_REQUIRED)) != HURRAY_OK) return s;
     if ((s = check_switch(error, "max_composite_depth", o->max_composite_depth, 64)) != HURRAY_OK) return s;
     if (o->sync_mode > HURRAY_SYNC_CONSUMER_STREAM)
-        return hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "sync_mode", HRY_NO_OFFSET, "sync_mode is %u, expected 0, 1 or 2", o->sync_mode);
+        return hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "sync_mode", HRY_NO_OFFSET, "sync_mode is %u, expected 0, 1 or 2",
+                        o->sync_mode);
     if (o->device_alignment && (!hry_is_pow2(o->device_alignment) || o->device_alignment < 256 || o->device_alignment > UINT32_C(1) << 30))
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "device_alignment", HRY_NO_OFFSET,
                         "device_alignment is %llu, expected a power of two from 256 on", (unsigned long long)o->device_alignment);
     if (o->device_index < -1)
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "device_index", HRY_NO_OFFSET, "device_index is %d, expected -1 (any) or an index",
-                        o->device_index);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "device_index", HRY_NO_OFFSET,
+                        "device_index is %d, expected -1 (any) or an index", o->device_index);
     return HURRAY_OK;
 }
 
@@ -237,7 +245,8 @@ static HurrayStatus take_options(HurrayLoader *loader, const HurrayLoaderOptions
                                   "HurrayDeviceMemory", error);
         if (status != HURRAY_OK) return status;
         if (!loader->device_memory.allocate || !loader->device_memory.deallocate)
-            return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "device_memory", HRY_NO_OFFSET, "HurrayDeviceMemory needs both allocate and deallocate");
+            return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "device_memory", HRY_NO_OFFSET,
+                            "HurrayDeviceMemory needs both allocate and deallocate");
         o->device_memory = &loader->device_memory;
     }
     if (o->destination) {

@@ -90,7 +90,7 @@ struct HurrayLoader {
     HurrayLoader *self; /* so that calls that only look may keep the last error too */
     HryHandle handle;
     HurrayAllocator allocator;
-    HurrayLoaderOptions options; /* latest form; pointers lead to the copies below or are NULL */
+    HurrayLoaderOptions options;        /* latest form; pointers lead to the copies below or are NULL */
     HurrayDestinationAlloc destination; /* the caller's, held; struct_size 0: none */
     HurrayDeviceMemory device_memory;
     HryLimits limits;
@@ -142,7 +142,7 @@ HurrayStatus hry_loader_describe_many(HurrayLoader *loader, uint64_t first, uint
 uint64_t hry_loader_buffer_offset(HurrayLoader *loader, uint64_t i, const HurrayDescriptor *descriptor, uint32_t k);
 /* Finds parents in a source; reads the descriptors of whatever may be a head. */
 HurrayStatus hry_loader_know_family(HurrayLoader *loader, HryLoaderSource *source, HurrayError *error);
-uint64_t hry_loader_parent(HurrayLoader *loader, uint64_t i); /* after know_family */
+uint64_t hry_loader_parent(HurrayLoader *loader, uint64_t i);        /* after know_family */
 uint64_t hry_loader_family_end(HurrayLoader *loader, uint64_t head); /* one past the last descendant */
 /* Are the members that a head promises there, and not nested too deep? */
 HurrayStatus hry_loader_check_family(HurrayLoader *loader, uint64_t head, HurrayError *error);
@@ -160,9 +160,9 @@ static inline uint64_t hry_place_alignment(const HurrayLoader *loader, uint8_t d
 
 /* ---- the rest ---- */
 HurrayStatus hry_loader_fill_info(HurrayLoader *loader, uint64_t i, HurrayTensorInfo *info, HurrayError *error); /* info.c */
-void hry_loader_close_reading(HurrayLoader *loader); /* read_bytes.c */
-HurrayStatus hry_loader_read_piece(HurrayLoader *loader, uint64_t i, HurrayDescriptor *descriptor, uint32_t buffer, uint64_t offset, void *dst,
-                                   size_t len, HurrayError *error);
+void hry_loader_close_reading(HurrayLoader *loader);                                                             /* read_bytes.c */
+HurrayStatus hry_loader_read_piece(HurrayLoader *loader, uint64_t i, HurrayDescriptor *descriptor, uint32_t buffer, uint64_t offset,
+                                   void *dst, size_t len, HurrayError *error);
 bool hry_glob_match(const uint8_t *pattern, size_t pattern_len, const uint8_t *text, size_t len); /* glob.c */
 bool hry_glob_valid(const uint8_t *pattern, size_t len);
 
@@ -179,8 +179,8 @@ HurrayStatus hry_fail_cancelled(HurrayError *error);
 
 /* Does the failure say something about the tensor? Not memory, a failed read or cancel, which say nothing about it. */
 static inline bool hry_is_fault(HurrayStatus status) {
-    return status != HURRAY_ERR_NO_MEMORY && status != HURRAY_ERR_CANCELLED && status != HURRAY_ERR_INVALID_REPORT && status != HURRAY_ERR_TRANSPORT &&
-           status > -1000;
+    return status != HURRAY_ERR_NO_MEMORY && status != HURRAY_ERR_CANCELLED && status != HURRAY_ERR_INVALID_REPORT &&
+           status != HURRAY_ERR_TRANSPORT && status > -1000;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define HRY_RUN_PIECES 64u
-#define HRY_GAP_BYTES UINT64_C(4096)    /* measured: about what a second read costs */
+#define HRY_GAP_BYTES UINT64_C(4096)      /* measured: about what a second read costs */
 #define HRY_SMALL_BYTES UINT64_C(1048576) /* a run of several pieces grows no larger, so that small tensors spread over threads */
 
 typedef struct HryPiece {
@@ -32,9 +32,9 @@ typedef struct HryRun {
 bool hry_run_takes(const HryRun *run, uint64_t offset, uint64_t len, uint64_t chunk, uint64_t gap);
 void hry_run_add(HryRun *run, const HryPiece *piece);
 
-/* How much of a stretch of len bytes at offset the next read takes: at most about chunk, cut at a multiple of `alignment` (a power of two) in the
- * source, so that all reads but the first and last are aligned; a short rest is not left over for a read of its own, but for what keeps the last
- * one from ending aligned (alignment 1: nothing does). */
+/* How much of a stretch of len bytes at offset the next read takes: at most about chunk, cut at a multiple of `alignment` (a power of two)
+ * in the source, so that all reads but the first and last are aligned; a short rest is not left over for a read of its own, but for what
+ * keeps the last one from ending aligned (alignment 1: nothing does). */
 uint64_t hry_cut(uint64_t offset, uint64_t len, uint64_t chunk, uint64_t alignment);
 
 #endif

@@ -34,7 +34,8 @@ static HurrayStatus check_composites(HurrayLoader *loader, HurrayError *error) {
 }
 
 /* Do the buffers lie inside the source? Importers and the index check most of it; a file may have shrunk, a header may lie. */
-static HurrayStatus check_extent(HurrayLoader *loader, uint64_t i, const HurrayDescriptor *descriptor, uint64_t *bytes, HurrayError *error) {
+static HurrayStatus check_extent(HurrayLoader *loader, uint64_t i, const HurrayDescriptor *descriptor, uint64_t *bytes,
+                                 HurrayError *error) {
     HryLoaderSource *source;
     const HryEntry *entry = hry_loader_entry(loader, i, &source);
     uint64_t size = source->model->catalogue->byte_size;
@@ -44,8 +45,9 @@ static HurrayStatus check_extent(HurrayLoader *loader, uint64_t i, const HurrayD
         *bytes += len; /* does not wrap: describe has summed them */
         if (len == 0 || hry_byte_source_needed(entry)) continue;
         if (offset == HURRAY_NONE || !hry_range_inside(offset, len, size)) {
-            hry_fail(error, HURRAY_ERR_TRUNCATED, "data_offset", offset, "%llu bytes at offset %llu do not lie inside the source, which has %llu bytes",
-                     (unsigned long long)len, (unsigned long long)offset, (unsigned long long)size);
+            hry_fail(error, HURRAY_ERR_TRUNCATED, "data_offset", offset,
+                     "%llu bytes at offset %llu do not lie inside the source, which has %llu bytes", (unsigned long long)len,
+                     (unsigned long long)offset, (unsigned long long)size);
             error->buffer_index = k;
             return hry_loader_blame(loader, i, error);
         }
@@ -61,20 +63,24 @@ static HurrayStatus no_road(uint8_t tag, HurrayError *error) {
 /* A way that the caller asked for must exist before a byte is read. With the caller's own destination that is for it to say. */
 static HurrayStatus check_way(const HurrayLoader *loader, const HryWay *way, HurrayError *error) {
     if (!hry_device_tag_is_legal(way->device_tag))
-        return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET, "device tag %u is not one of the format", way->device_tag);
+        return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "device_tag", HRY_NO_OFFSET, "device tag %u is not one of the format",
+                        way->device_tag);
     if (!hry_memory_class_fits(way->device_tag, way->memory_class))
         return hry_fail(error, HURRAY_ERR_INVALID_TYPE, "memory_class", HRY_NO_OFFSET, "memory class %u does not exist on device tag %u",
                         way->memory_class, way->device_tag);
-    if (way->sync_mode > HURRAY_SYNC_CONSUMER_STREAM || (way->device_tag == HURRAY_DEVICE_CPU && way->sync_mode != HURRAY_SYNC_PRODUCER_SYNCED))
-        return hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "sync_mode", HRY_NO_OFFSET, "sync mode %u is not legal on device tag %u; host memory is always producer-synced",
-                        way->sync_mode, way->device_tag);
+    if (way->sync_mode > HURRAY_SYNC_CONSUMER_STREAM ||
+        (way->device_tag == HURRAY_DEVICE_CPU && way->sync_mode != HURRAY_SYNC_PRODUCER_SYNCED))
+        return hry_fail(error, HURRAY_ERR_INVALID_SYNC_MODE, "sync_mode", HRY_NO_OFFSET,
+                        "sync mode %u is not legal on device tag %u; host memory is always producer-synced", way->sync_mode,
+                        way->device_tag);
     if (loader->options.destination || way->device_tag == HURRAY_DEVICE_CPU) return HURRAY_OK;
     if (way->device_tag != HURRAY_DEVICE_CUDA) return no_road(way->device_tag, error);
     if (way->sync_mode == HURRAY_SYNC_CONSUMER_STREAM && !way->consumer_stream)
         return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "consumer_stream", HRY_NO_OFFSET,
                         "consumer-stream needs a consumer_stream; the legacy default stream is 1, not NULL");
     if (way->memory_class == HURRAY_MEMORY_PEER)
-        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "memory_class", HRY_NO_OFFSET, "peer memory is another device's; load to that device instead");
+        return hry_fail(error, HURRAY_ERR_UNSUPPORTED, "memory_class", HRY_NO_OFFSET,
+                        "peer memory is another device's; load to that device instead");
     HurrayDeviceInfo info = HURRAY_DEVICE_INFO_INIT;
     return hurray_device_info(HURRAY_DEVICE_CUDA, way->device_index < 0 ? 0 : way->device_index, 0, &info, error);
 }
@@ -87,7 +93,8 @@ static int32_t device_with_room(uint64_t bytes) {
     if (hurray_device_count(HURRAY_DEVICE_CUDA, &count, &ignored) != HURRAY_OK) return -1;
     for (uint32_t d = 0; d < count; d++) {
         HurrayDeviceInfo info = HURRAY_DEVICE_INFO_INIT;
-        if (hurray_device_info(HURRAY_DEVICE_CUDA, (int32_t)d, HURRAY_DEVICE_FREE_BYTES, &info, &ignored) == HURRAY_OK && info.free_bytes > bytes)
+        if (hurray_device_info(HURRAY_DEVICE_CUDA, (int32_t)d, HURRAY_DEVICE_FREE_BYTES, &info, &ignored) == HURRAY_OK &&
+            info.free_bytes > bytes)
             return (int32_t)d;
     }
     return -1;
@@ -146,22 +153,22 @@ static HurrayStatus take_into(HurrayLoader *loader, const HurrayDescriptor *desc
     size_t count = placement->into_count;
     if (!placement->into && count == 0) return HURRAY_OK;
     if (!placement->into || count != descriptor->buffer_count)
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "into_count", HRY_NO_OFFSET, "memory was given for %zu buffers, the tensor has %u", count,
-                        descriptor->buffer_count);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "into_count", HRY_NO_OFFSET,
+                        "memory was given for %zu buffers, the tensor has %u", count, descriptor->buffer_count);
     if (count == 0) return HURRAY_OK;
     for (uint32_t k = 0; k < count; k++) {
         const HurrayMemory *memory = &placement->into[k];
         const HurrayBufferHandle *handle = &descriptor->buffers[k];
         if (handle->byte_size == 0) continue;
         if (!memory->ptr || memory->len < handle->byte_size)
-            return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "into", HRY_NO_OFFSET, "buffer %u has %llu bytes, memory was given for %zu", k,
-                            (unsigned long long)handle->byte_size, memory->ptr ? memory->len : 0);
+            return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "into", HRY_NO_OFFSET, "buffer %u has %llu bytes, memory was given for %zu",
+                            k, (unsigned long long)handle->byte_size, memory->ptr ? memory->len : 0);
         if ((uintptr_t)memory->ptr % handle->alignment)
-            return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "into", HRY_NO_OFFSET, "buffer %u declares alignment %u, the memory given is at %p", k,
-                            handle->alignment, memory->ptr);
+            return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "into", HRY_NO_OFFSET,
+                            "buffer %u declares alignment %u, the memory given is at %p", k, handle->alignment, memory->ptr);
     }
-    if (prepared->into_count + count >= UINT32_MAX ||
-        !hry_grow(&loader->allocator, (void **)&prepared->into, &prepared->into_capacity, prepared->into_count + count, sizeof *prepared->into))
+    if (prepared->into_count + count >= UINT32_MAX || !hry_grow(&loader->allocator, (void **)&prepared->into, &prepared->into_capacity,
+                                                                prepared->into_count + count, sizeof *prepared->into))
         return hry_fail_memory(error, "the placement", count * sizeof *prepared->into);
     memcpy(prepared->into + prepared->into_count, placement->into, count * sizeof *prepared->into);
     placed->into = (uint32_t)prepared->into_count + 1;
@@ -197,13 +204,13 @@ static HurrayStatus ask(HurrayLoader *loader, uint64_t i, const HurrayDescriptor
     status = loader->options.place(loader->options.ctx, &info, &placement);
     if (status != HURRAY_OK) return hry_fail_callback(error, status, HURRAY_ERR_TRANSPORT, "place");
     if (placement.action > HURRAY_PLACE_SKIP)
-        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "action", HRY_NO_OFFSET, "the place callback set action %u, expected load (0) or skip (1)",
-                        placement.action);
+        return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, "action", HRY_NO_OFFSET,
+                        "the place callback set action %u, expected load (0) or skip (1)", placement.action);
     *load = placement.action == HURRAY_PLACE_LOAD;
     if (!*load) return HURRAY_OK;
     placed->user = placement.user;
-    bool moved = placement.device_index != before.device_index || placement.device_tag != before.device_tag || placement.sync_mode != before.sync_mode ||
-                 placement.memory_class != before.memory_class;
+    bool moved = placement.device_index != before.device_index || placement.device_tag != before.device_tag ||
+                 placement.sync_mode != before.sync_mode || placement.memory_class != before.memory_class;
     way->placed |= moved;
     way->consumer_stream = placement.consumer_stream;
     way->copy_stream = placement.copy_stream;
@@ -272,7 +279,8 @@ static HurrayStatus prepare(HurrayLoader *loader, HurrayError *error) {
         if (loader->selected && !loader->selected[i]) continue;
         status = place_one(loader, i, &way, error);
         if (status == HURRAY_OK && hry_loader_is_cancelled(loader)) status = hry_fail_cancelled(error);
-        if (status != HURRAY_OK) return error->tensor_index == HURRAY_NONE && status != HURRAY_ERR_CANCELLED ? hry_loader_blame(loader, i, error) : status;
+        if (status != HURRAY_OK)
+            return error->tensor_index == HURRAY_NONE && status != HURRAY_ERR_CANCELLED ? hry_loader_blame(loader, i, error) : status;
     }
     return HURRAY_OK;
 }
@@ -280,8 +288,10 @@ static HurrayStatus prepare(HurrayLoader *loader, HurrayError *error) {
 HurrayStatus hry_loader_prepare(HurrayLoader *loader, HurrayError *error) {
     if (loader->prepared.ready) return HURRAY_OK;
     HurrayStatus status = prepare(loader, error);
-    if (status != HURRAY_OK) hry_loader_forget_prepared(loader);
-    else loader->prepared.ready = true;
+    if (status != HURRAY_OK)
+        hry_loader_forget_prepared(loader);
+    else
+        loader->prepared.ready = true;
     return status;
 }
 

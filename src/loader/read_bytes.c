@@ -13,7 +13,8 @@ static HurrayStatus read_converted(HurrayLoader *loader, uint64_t i, uint64_t of
         HryLoaderSource *source;
         const HryEntry *entry = hry_loader_entry(loader, i, &source);
         hry_loader_close_reading(loader);
-        HurrayStatus status = hry_byte_source_open(&source->model->transport, source->model->catalogue, entry, &loader->allocator, &state->bytes, error);
+        HurrayStatus status =
+            hry_byte_source_open(&source->model->transport, source->model->catalogue, entry, &loader->allocator, &state->bytes, error);
         if (status != HURRAY_OK) {
             state->bytes = NULL;
             return status;
@@ -23,8 +24,8 @@ static HurrayStatus read_converted(HurrayLoader *loader, uint64_t i, uint64_t of
     return hry_byte_source_read(state->bytes, offset, dst, len, error);
 }
 
-HurrayStatus hry_loader_read_piece(HurrayLoader *loader, uint64_t i, HurrayDescriptor *descriptor, uint32_t buffer, uint64_t offset, void *dst,
-                                   size_t len, HurrayError *error) {
+HurrayStatus hry_loader_read_piece(HurrayLoader *loader, uint64_t i, HurrayDescriptor *descriptor, uint32_t buffer, uint64_t offset,
+                                   void *dst, size_t len, HurrayError *error) {
     HryLoaderSource *source;
     const HryEntry *entry = hry_loader_entry(loader, i, &source);
     HurrayStatus status;
@@ -51,7 +52,8 @@ static HurrayStatus check_piece(HurrayLoader *loader, uint64_t i, const HurrayDe
     const HryEntry *entry = hry_loader_entry(loader, i, &source);
     uint32_t stored;
     if (loader->options.verify_data == HURRAY_VERIFY_NONE || len == 0) return HURRAY_OK;
-    if (offset == 0) *state = (HryReadState){.bytes = state->bytes, .tensor = state->tensor, .sum_tensor = i, .sum_buffer = buffer, .summing = true};
+    if (offset == 0)
+        *state = (HryReadState){.bytes = state->bytes, .tensor = state->tensor, .sum_tensor = i, .sum_buffer = buffer, .summing = true};
     if (!state->summing || state->sum_tensor != i || state->sum_buffer != buffer || state->sum_at != offset) {
         state->summing = false;
         return HURRAY_OK;
@@ -60,19 +62,23 @@ static HurrayStatus check_piece(HurrayLoader *loader, uint64_t i, const HurrayDe
     state->sum_at += len;
     if (state->sum_at < descriptor->buffers[buffer].byte_size) return HURRAY_OK;
     state->summing = false;
-    bool known = hry_catalogue_sum(source->model->catalogue, (uint64_t)(entry - source->model->catalogue->entries), descriptor, buffer, &stored);
+    bool known =
+        hry_catalogue_sum(source->model->catalogue, (uint64_t)(entry - source->model->catalogue->entries), descriptor, buffer, &stored);
     if (known && stored == state->sum) return HURRAY_OK;
     if (!known && (loader->options.verify_data != HURRAY_VERIFY_REQUIRED || entry->side)) return HURRAY_OK;
-    if (!known) hry_fail(error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET, "buffer %u cannot be checked: no checksum is stored for it", buffer);
+    if (!known)
+        hry_fail(error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET, "buffer %u cannot be checked: no checksum is stored for it", buffer);
     else
         hry_fail(error, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET,
-                 "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from another; get the file again",
+                 "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from "
+                 "another; get the file again",
                  buffer, state->sum, stored);
     error->buffer_index = buffer;
     return hry_loader_blame(loader, i, error);
 }
 
-static HurrayStatus read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len, HurrayError *error) {
+static HurrayStatus read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len,
+                               HurrayError *error) {
     HurrayDescriptor *descriptor;
     if (i >= loader->tensor_count)
         return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "tensor", HRY_NO_OFFSET, "tensor %llu of %llu", (unsigned long long)i,
@@ -82,8 +88,9 @@ static HurrayStatus read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer
     if (buffer >= descriptor->buffer_count)
         hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "buffer", HRY_NO_OFFSET, "buffer %u of %u", buffer, descriptor->buffer_count);
     else if (!hry_range_inside(offset, len, descriptor->buffers[buffer].byte_size))
-        hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "offset", HRY_NO_OFFSET, "%zu bytes at %llu do not lie in buffer %u, which has %llu", len,
-                 (unsigned long long)offset, buffer, (unsigned long long)descriptor->buffers[buffer].byte_size);
+        hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "offset", HRY_NO_OFFSET,
+                 "%zu bytes at %llu do not lie in buffer %u, which has %llu", len, (unsigned long long)offset, buffer,
+                 (unsigned long long)descriptor->buffers[buffer].byte_size);
     if (error->code != HURRAY_OK) return hry_loader_blame(loader, i, error);
     status = hry_loader_read_piece(loader, i, descriptor, buffer, offset, dst, len, error);
     if (status != HURRAY_OK) {

@@ -17,8 +17,8 @@ static HurrayStatus select_one(HurrayLoader *loader, uint64_t i, HurrayError *er
 
 static HurrayStatus not_found(HurrayLoader *loader, const char *what, const void *text, size_t len, HurrayError *error) {
     char escaped[136];
-    return hry_fail(error, HURRAY_ERR_NOT_FOUND, "name", HRY_NO_OFFSET, "%s \"%s\" among the %llu tensors; list them to see their names", what,
-                    hry_escape(escaped, sizeof escaped, text, len), (unsigned long long)loader->tensor_count);
+    return hry_fail(error, HURRAY_ERR_NOT_FOUND, "name", HRY_NO_OFFSET, "%s \"%s\" among the %llu tensors; list them to see their names",
+                    what, hry_escape(escaped, sizeof escaped, text, len), (unsigned long long)loader->tensor_count);
 }
 
 /* A selection that turns out wrong must not be left half made, nor turn "everything" into "nothing". */

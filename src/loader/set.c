@@ -11,8 +11,10 @@ static uint64_t place_of(const HurrayTensorSet *set, uint64_t index) {
     size_t low = 0, high = set->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (set->entries[middle].index < index) low = middle + 1;
-        else high = middle;
+        if (set->entries[middle].index < index)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < set->count && set->entries[low].index == index ? low : HURRAY_NONE;
 }
@@ -49,13 +51,17 @@ HurrayStatus hry_set_new(HurrayLoader *loader, HurrayTensorSet **out, HurrayErro
     set->allocator = loader->allocator;
     if (loader->prepared.count) {
         set->entries = hry_alloc_array(&loader->allocator, loader->prepared.count, sizeof *set->entries);
-        if (!set->entries) status = hry_fail_memory(error, "the result", loader->prepared.count * sizeof *set->entries);
-        else set->count = loader->prepared.count;
+        if (!set->entries)
+            status = hry_fail_memory(error, "the result", loader->prepared.count * sizeof *set->entries);
+        else
+            set->count = loader->prepared.count;
     }
     if (status == HURRAY_OK && loader->source_count) {
         set->catalogues = hry_alloc_array(&loader->allocator, loader->source_count, sizeof *set->catalogues);
-        if (!set->catalogues) status = hry_fail_memory(error, "the result", loader->source_count * sizeof *set->catalogues);
-        else set->catalogue_count = loader->source_count;
+        if (!set->catalogues)
+            status = hry_fail_memory(error, "the result", loader->source_count * sizeof *set->catalogues);
+        else
+            set->catalogue_count = loader->source_count;
     }
     for (size_t s = 0; s < set->catalogue_count; s++) set->catalogues[s] = hry_catalogue_ref(loader->sources[s].model->catalogue);
     if (status == HURRAY_OK) status = fill_entries(loader, set, error);

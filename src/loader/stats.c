@@ -19,7 +19,8 @@ HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryW
         HryPath *path = &loader->paths[p];
         if (path->stats.source_index == source && path->target == target) return path;
     }
-    if (!hry_grow(&loader->allocator, (void **)&loader->paths, &loader->path_capacity, loader->path_count + 1, sizeof *loader->paths)) return NULL;
+    if (!hry_grow(&loader->allocator, (void **)&loader->paths, &loader->path_capacity, loader->path_count + 1, sizeof *loader->paths))
+        return NULL;
     HryPath *path = &loader->paths[loader->path_count++];
     memset(path, 0, sizeof *path);
     path->target = target;
@@ -38,7 +39,8 @@ HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryW
     return path;
 }
 
-void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source, uint32_t lane) {
+void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source,
+                    uint32_t lane) {
     const HurrayLoaderOptions *o = &load->loader->options;
     if (!o->trace) return;
     HurrayTraceEvent event = {.struct_size = sizeof event,
@@ -57,15 +59,20 @@ static void explain(const HryLoad *load, HryPath *path) {
     const HurrayLoaderOptions *o = &load->loader->options;
     const HryIo *io = &load->ios[path->stats.source_index];
     if (o->io == HURRAY_IO_URING && path->stats.io != HURRAY_IO_URING)
-        snprintf(path->reason, sizeof path->reason, "%s", load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");
-    else if (io->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", io->reason);
+        snprintf(path->reason, sizeof path->reason, "%s",
+                 load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");
+    else if (io->reason[0])
+        snprintf(path->reason, sizeof path->reason, "%s", io->reason);
     else if (o->direct == HURRAY_ON && path->stats.direct != HURRAY_ON)
-        snprintf(path->reason, sizeof path->reason, "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
+        snprintf(path->reason, sizeof path->reason,
+                 "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
     else if (o->io == HURRAY_IO_MMAP && path->stats.io != HURRAY_IO_MMAP)
-        snprintf(path->reason, sizeof path->reason, "%s", io->by_fd ? "a mapping cannot serve this target" : "only files opened by path can be mapped");
+        snprintf(path->reason, sizeof path->reason, "%s",
+                 io->by_fd ? "a mapping cannot serve this target" : "only files opened by path can be mapped");
 }
 
-/* What only a device's own destination knows, ours or one that the caller made. It may have served earlier loads: what they did is taken off. */
+/* What only a device's own destination knows, ours or one that the caller made. It may have served earlier loads: what they did is taken
+ * off. */
 static void add_device(HryLoad *load, size_t t) {
     HurrayLoader *loader = load->loader;
     HryTarget *target = &loader->targets[t];
@@ -94,7 +101,8 @@ void hry_load_trace_copies(HryLoad *load) {
             n = hry_cuda_destination_copies(&loader->targets[t].destination, copies, 64);
             for (size_t c = 0; c < n; c++)
                 if (copies[c].begin_ns >= load->begin_ns)
-                    hry_load_trace(load, HURRAY_STAGE_COPY, copies[c].begin_ns, copies[c].end_ns, copies[c].bytes, HURRAY_NONE, UINT32_MAX, (uint32_t)t);
+                    hry_load_trace(load, HURRAY_STAGE_COPY, copies[c].begin_ns, copies[c].end_ns, copies[c].bytes, HURRAY_NONE, UINT32_MAX,
+                                   (uint32_t)t);
         }
     }
 }
@@ -133,7 +141,8 @@ HurrayStatus hurray_loader_path_stats(const HurrayLoader *loader, uint32_t i, Hu
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
     if (i >= loader->path_count) {
-        status = hry_fail(&loader->self->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "path", HRY_NO_OFFSET, "path %u of %zu", i, loader->path_count);
+        status = hry_fail(&loader->self->handle.error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, "path", HRY_NO_OFFSET, "path %u of %zu", i,
+                          loader->path_count);
     } else {
         HurrayPathStats stats = loader->paths[i].stats;
         stats.reason = loader->paths[i].reason[0] ? loader->paths[i].reason : NULL;

@@ -46,7 +46,8 @@ static HryTargetKind kind_for(const HurrayLoader *loader, const HryWay *way, boo
     return mapped ? HRY_TARGET_MAPPED : HRY_TARGET_HOST;
 }
 
-HurrayStatus hry_targets_for(HurrayLoader *loader, const HryWay *way, bool into, bool mapped, uint32_t source, size_t *out, HurrayError *error) {
+HurrayStatus hry_targets_for(HurrayLoader *loader, const HryWay *way, bool into, bool mapped, uint32_t source, size_t *out,
+                             HurrayError *error) {
     HryTarget target = {.kind = kind_for(loader, way, into, mapped), .device_index = -1, .source = UINT32_MAX};
     HurrayStatus status = HURRAY_OK;
     if (target.kind == HRY_TARGET_CUDA) target.device_index = way->device_index;
@@ -58,7 +59,8 @@ HurrayStatus hry_targets_for(HurrayLoader *loader, const HryWay *way, bool into,
             return HURRAY_OK;
         }
     }
-    if (!hry_grow(&loader->allocator, (void **)&loader->targets, &loader->target_capacity, loader->target_count + 1, sizeof *loader->targets))
+    if (!hry_grow(&loader->allocator, (void **)&loader->targets, &loader->target_capacity, loader->target_count + 1,
+                  sizeof *loader->targets))
         return hry_fail_memory(error, "the destinations", sizeof target);
     switch (target.kind) {
     case HRY_TARGET_CALLERS: status = hry_destination_hold(&loader->destination, &loader->allocator, &target.destination, error); break;

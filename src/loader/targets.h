@@ -5,7 +5,8 @@
 #include "loader/loader.h"
 
 /* The target for a way; made when it is the first one. mapped: hand out the file's own mapping (host only), source: of which file. */
-HurrayStatus hry_targets_for(HurrayLoader *loader, const HryWay *way, bool into, bool mapped, uint32_t source, size_t *out, HurrayError *error);
+HurrayStatus hry_targets_for(HurrayLoader *loader, const HryWay *way, bool into, bool mapped, uint32_t source, size_t *out,
+                             HurrayError *error);
 void hry_targets_drop(HurrayLoader *loader);
 
 /* Memory that a caller lends: HurrayDestinationRequest.into. */

@@ -18,9 +18,9 @@ typedef struct Check {
     HurrayStatus (*found)(void *ctx, const HurrayError *finding);
     void *ctx;
     HurrayError *error;
-    uint8_t *piece; /* PIECE_BYTES */
-    uint64_t tensor; /* being looked at */
-    bool unread;     /* its contents cannot be had, which was told */
+    uint8_t *piece;    /* PIECE_BYTES */
+    uint64_t tensor;   /* being looked at */
+    bool unread;       /* its contents cannot be had, which was told */
     HurrayError first; /* finding */
 } Check;
 
@@ -66,8 +66,10 @@ static HurrayStatus check_data(Check *check, uint64_t i, HurrayDescriptor *descr
         ranges[k] = (HryBytes){NULL, len};
         if (len == 0) continue;
         memory[k] = len <= SIZE_MAX ? hry_alloc_raw(allocator, (size_t)len) : NULL;
-        if (!memory[k]) status = hry_fail_memory(&failure, "checking a tensor", len);
-        else status = hry_loader_read_piece(check->loader, i, descriptor, k, offset, memory[k], (size_t)len, &failure);
+        if (!memory[k])
+            status = hry_fail_memory(&failure, "checking a tensor", len);
+        else
+            status = hry_loader_read_piece(check->loader, i, descriptor, k, offset, memory[k], (size_t)len, &failure);
         ranges[k].data = memory[k];
     }
     bool read = status == HURRAY_OK;
@@ -107,14 +109,16 @@ static HurrayStatus check_sums(Check *check, uint64_t i, HurrayDescriptor *descr
     const HryCatalogue *catalogue = source->model->catalogue;
     for (uint32_t k = 0; k < descriptor->buffer_count; k++) {
         uint32_t stored = 0, sum;
-        bool whole, known = (check->what & HURRAY_CHECK_SUMS) && hry_catalogue_sum(catalogue, (uint64_t)(entry - catalogue->entries), descriptor, k, &stored);
+        bool whole, known = (check->what & HURRAY_CHECK_SUMS) &&
+                            hry_catalogue_sum(catalogue, (uint64_t)(entry - catalogue->entries), descriptor, k, &stored);
         if (!known && !(k == 0 && entry->side)) continue;
         HurrayStatus status = read_through(check, i, descriptor, k, &sum, &whole);
         if (status != HURRAY_OK) return status;
         if (!known || !whole || sum == stored) continue;
         HurrayError finding;
         hry_fail(&finding, HURRAY_ERR_CHECKSUM, NULL, HRY_NO_OFFSET,
-                 "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from another; get the file again",
+                 "the bytes of buffer %u have CRC-32C %08X, stored is %08X: they are damaged, or the file's metadata was copied from "
+                 "another; get the file again",
                  k, sum, stored);
         finding.buffer_index = k;
         hry_loader_blame(check->loader, i, &finding);
@@ -135,13 +139,16 @@ static HurrayStatus check_tensor(Check *check, uint64_t i) {
         HurrayDescriptor *member;
         for (uint64_t m = i + 1; m < end; m++)
             if ((status = hry_loader_describe(check->loader, m, &member, &failure)) != HURRAY_OK) break; /* told in its own turn */
-        if (status == HURRAY_OK) status = hry_loader_check_composite(check->loader, i, &failure);
-        else if (hry_is_fault(status)) status = HURRAY_OK;
+        if (status == HURRAY_OK)
+            status = hry_loader_check_composite(check->loader, i, &failure);
+        else if (hry_is_fault(status))
+            status = HURRAY_OK;
         if (status != HURRAY_OK && (status = judge(check, status, &failure)) != HURRAY_OK) return status;
     }
     check->unread = false;
     if (check->what & HURRAY_CHECK_DATA) status = check_data(check, i, descriptor);
-    if (status == HURRAY_OK && !check->unread && (check->what & (HURRAY_CHECK_DATA | HURRAY_CHECK_SUMS))) status = check_sums(check, i, descriptor);
+    if (status == HURRAY_OK && !check->unread && (check->what & (HURRAY_CHECK_DATA | HURRAY_CHECK_SUMS)))
+        status = check_sums(check, i, descriptor);
     return status;
 }
 
@@ -163,7 +170,8 @@ static HurrayStatus check_gap(Check *check, uint32_t s, uint64_t from, uint64_t 
         const uint8_t *bad = status == HURRAY_OK ? first_not_zero(check->piece, len) : NULL;
         if (bad)
             status = hry_fail(&failure, HURRAY_ERR_INVALID_DATA, "padding", at + (uint64_t)(bad - check->piece),
-                              "byte 0x%02x in the padding at bytes %llu to %llu, expected zeros only", *bad, (unsigned long long)from, (unsigned long long)to);
+                              "byte 0x%02x in the padding at bytes %llu to %llu, expected zeros only", *bad, (unsigned long long)from,
+                              (unsigned long long)to);
         if (status != HURRAY_OK) {
             hry_loader_blame_source(check->loader, s, &failure);
             return judge(check, status, &failure);
@@ -240,7 +248,8 @@ static HurrayStatus check_source(Check *check, uint32_t s) {
 static HurrayStatus verify(HurrayLoader *loader, Check *check) {
     HurrayStatus status = HURRAY_OK;
     if (check->what & ~(HURRAY_CHECK_PADDING | HURRAY_CHECK_DATA | HURRAY_CHECK_SUMS))
-        return hry_fail(check->error, HURRAY_ERR_UNSUPPORTED, "what", HRY_NO_OFFSET, "what 0x%x holds a bit that this release does not know", check->what);
+        return hry_fail(check->error, HURRAY_ERR_UNSUPPORTED, "what", HRY_NO_OFFSET,
+                        "what 0x%x holds a bit that this release does not know", check->what);
     check->piece = hry_alloc_raw(&loader->allocator, PIECE_BYTES);
     if (!check->piece) return hry_fail_memory(check->error, "checking", PIECE_BYTES);
     for (uint32_t s = 0; status == HURRAY_OK && s < loader->source_count; s++) status = check_source(check, s);
@@ -253,10 +262,12 @@ static HurrayStatus verify(HurrayLoader *loader, Check *check) {
     return status;
 }
 
-HurrayStatus hurray_loader_verify(HurrayLoader *loader, uint32_t what, HurrayStatus (*found)(void *ctx, const HurrayError *finding), void *ctx) {
+HurrayStatus hurray_loader_verify(HurrayLoader *loader, uint32_t what, HurrayStatus (*found)(void *ctx, const HurrayError *finding),
+                                  void *ctx) {
     HurrayStatus status = hry_loader_enter(loader);
     if (status != HURRAY_OK) return status;
-    Check check = {.first = {.code = HURRAY_OK}, .loader = loader, .what = what, .found = found, .ctx = ctx, .error = &loader->handle.error};
+    Check check = {
+        .first = {.code = HURRAY_OK}, .loader = loader, .what = what, .found = found, .ctx = ctx, .error = &loader->handle.error};
     status = hry_loader_check_usable(loader);
     return hry_loader_leave(loader, status == HURRAY_OK ? verify(loader, &check) : status);
 }

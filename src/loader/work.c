@@ -20,8 +20,8 @@ struct HryWork {
     HryJob *done_first, *done_last; /* finished */
     Lane *lanes;                    /* one a worker, one for the loading thread */
     uint32_t lane_count;
-    HryUring *ring;    /* NULL: none. Loading thread only, as the two below */
-    HryJob *ring_jobs; /* in it */
+    HryUring *ring;     /* NULL: none. Loading thread only, as the two below */
+    HryJob *ring_jobs;  /* in it */
     uint32_t pool_jobs; /* out in the pool */
 };
 
@@ -51,8 +51,10 @@ static void check(HryJob *job) {
 static void put_done(HryWork *work, HryJob *job) {
     pthread_mutex_lock(&work->lock);
     job->next = NULL;
-    if (work->done_last) work->done_last->next = job;
-    else work->done_first = job;
+    if (work->done_last)
+        work->done_last->next = job;
+    else
+        work->done_first = job;
     work->done_last = job;
     pthread_cond_signal(&work->done);
     pthread_mutex_unlock(&work->lock);
@@ -64,9 +66,12 @@ static void run_job(void *ctx, void *argument, unsigned worker) {
     job->lane = worker;
     job->begin_ns = hry_now_ns();
     hry_error_clear(&job->error);
-    if (job->kind == HRY_JOB_READ) hry_io_read(job->io, &job->run, work->lanes[worker].gap, &job->whole, &job->moved, &job->error);
-    else if (job->kind == HRY_JOB_CONVERT) convert(job);
-    else job->whole = job->run.count;
+    if (job->kind == HRY_JOB_READ)
+        hry_io_read(job->io, &job->run, work->lanes[worker].gap, &job->whole, &job->moved, &job->error);
+    else if (job->kind == HRY_JOB_CONVERT)
+        convert(job);
+    else
+        job->whole = job->run.count;
     job->read_ns = hry_now_ns();
     check(job);
     job->end_ns = hry_now_ns();
@@ -87,8 +92,10 @@ HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, ui
     pthread_condattr_destroy(&monotonic);
     HurrayStatus status = work->lanes ? hry_pool_new(threads, depth, run_job, work, allocator, &work->pool, error)
                                       : hry_fail_memory(error, "the workers", work->lane_count * sizeof *work->lanes);
-    if (status != HURRAY_OK) hry_work_destroy(&work);
-    else *out = work;
+    if (status != HURRAY_OK)
+        hry_work_destroy(&work);
+    else
+        *out = work;
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Jobs done beside the loading thread: reads, conversions, checks. A job belongs to the workers from submit until it comes back; nobody else
- * touches its memory meanwhile. All other calls are the loading thread's. */
+/* Jobs done beside the loading thread: reads, conversions, checks. A job belongs to the workers from submit until it comes back; nobody
+ * else touches its memory meanwhile. All other calls are the loading thread's. */
 #ifndef HRY_LOADER_WORK_H
 #define HRY_LOADER_WORK_H
 
@@ -15,8 +15,8 @@ typedef struct HryJob {
     uint32_t source;      /* for statistics */
     HryRun run;
     /* when it comes back */
-    uint32_t whole; /* pieces that are complete, sums made */
-    bool stopped;   /* it was never begun */
+    uint32_t whole;                            /* pieces that are complete, sums made */
+    bool stopped;                              /* it was never begun */
     uint64_t moved, begin_ns, read_ns, end_ns; /* read_ns: when reading ended and checking began */
     uint32_t lane;
     HurrayError error; /* about piece `whole`; code OK: none */

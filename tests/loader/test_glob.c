@@ -32,7 +32,8 @@ static void patterns_match_whole_names(void **state) {
     assert_true(match("**a*b**", "xxaxxb"));
     assert_true(match("a?c", "abc"));
     assert_false(match("a?c", "ac"));
-    assert_true(match("a?c", "a\xc3\xa4" "c")); /* one code point */
+    assert_true(match("a?c", "a\xc3\xa4"
+                             "c")); /* one code point */
     assert_false(match("abc", "abd"));
     assert_true(match("*.weight", ".weight.weight"));
 }
@@ -87,10 +88,8 @@ static void many_stars_take_no_exponential_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_match_whole_names),
-        cmocka_unit_test(brackets_are_sets_and_ranges),
-        cmocka_unit_test(a_backslash_takes_the_next_as_it_is),
-        cmocka_unit_test(patterns_that_never_end_are_told),
+        cmocka_unit_test(patterns_match_whole_names),          cmocka_unit_test(brackets_are_sets_and_ranges),
+        cmocka_unit_test(a_backslash_takes_the_next_as_it_is), cmocka_unit_test(patterns_that_never_end_are_told),
         cmocka_unit_test(many_stars_take_no_exponential_time),
     };
     return cmocka_run_group_tests_name("loader/glob", tests, NULL, NULL);

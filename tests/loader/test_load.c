@@ -640,6 +640,37 @@ static void *cancel_later(void *ctx) {
     return NULL;
 }
 
+static void a_load_by_io_uring_is_cancelled_as_well(void **state) {
+    (void)state;
+    ModelTensor large = {"large", 24u << 20, 1};
+    ModelBytes bytes = model_safetensors(&large, 1);
+    const char *path = model_save(&bytes, "loader-cancel");
+    uint64_t cancelled = 0;
+    HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+    HurrayLoader *loader = NULL;
+    options.io = HURRAY_IO_URING;
+    options.chunk_bytes = 16384;
+    options.queue_depth = 64;
+    assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+    for (unsigned t = 0; t < 30; t++) {
+        Canceller canceller = {loader, t * 300};
+        pthread_t thread;
+        HurrayTensorSet *set = NULL, *none = NULL;
+        assert_int_equal(pthread_create(&thread, NULL, cancel_later, &canceller), 0);
+        HurrayStatus status = hurray_loader_load(loader, &set);
+        pthread_join(thread, NULL);
+        if (status == HURRAY_ERR_CANCELLED)
+            cancelled++;
+        else
+            assert_int_equal(hurray_loader_load(loader, &none), HURRAY_ERR_CANCELLED);
+        hurray_tensor_set_destroy(&set);
+    }
+    assert_true(cancelled > 0);
+    hurray_loader_destroy(&loader);
+    unlink(path);
+    model_free(&bytes);
+}
+
 static void cancel_from_another_thread_at_any_time_leaves_nothing(void **state) {
     (void)state;
     Scene scene;
@@ -659,8 +690,10 @@ static void cancel_from_another_thread_at_any_time_leaves_nothing(void **state) 
         HurrayStatus status = hurray_loader_load(scene.loader, &set);
         pthread_join(thread, NULL);
         assert_true(status == HURRAY_OK || status == HURRAY_ERR_CANCELLED);
-        if (status == HURRAY_ERR_CANCELLED) cancelled++;
-        else assert_int_equal(load_fails(&scene), HURRAY_ERR_CANCELLED); /* it came too late: it sticks */
+        if (status == HURRAY_ERR_CANCELLED)
+            cancelled++;
+        else
+            assert_int_equal(load_fails(&scene), HURRAY_ERR_CANCELLED); /* it came too late: it sticks */
         hurray_tensor_set_destroy(&set);
         assert_int_equal(script.live, 0);
     }
@@ -734,6 +767,58 @@ static void a_device_that_is_not_there_is_told_before_anything_is_read(void **st
     end_scene(&scene);
 }
 
+typedef struct Wish {
+    HurrayPlacement placement;
+    HurrayMemory memory[2];
+} Wish;
+
+static HurrayStatus place_as_wished(void *ctx, const HurrayTensorInfo *info, HurrayPlacement *placement) {
+    const Wish *wish = ctx;
+    (void)info;
+    *placement = wish->placement;
+    return HURRAY_OK;
+}
+
+static void a_placement_that_cannot_be_is_refused_before_payload_is_read(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t action;
+        uint8_t tag, mode, class;
+        size_t into_count;
+        HurrayStatus expected;
+    } cases[] = {
+        {2, 0, 0, 0, 0, HURRAY_ERR_INVALID_ARGUMENT},
+        {0, 0x77, 0, 0, 0, HURRAY_ERR_INVALID_TYPE},
+        {0, HURRAY_DEVICE_CPU, 0, HURRAY_MEMORY_PEER, 0, HURRAY_ERR_INVALID_TYPE},
+        {0, HURRAY_DEVICE_CPU, HURRAY_SYNC_EVENT, 0, 0, HURRAY_ERR_INVALID_SYNC_MODE},
+        {0, HURRAY_DEVICE_CUDA, HURRAY_SYNC_CONSUMER_STREAM, 0, 0, HURRAY_ERR_INVALID_ARGUMENT},
+        {0, HURRAY_DEVICE_CUDA, 0, HURRAY_MEMORY_PEER, 0, HURRAY_ERR_UNSUPPORTED},
+        {0, HURRAY_DEVICE_VULKAN, 0, 0, 0, HURRAY_ERR_NO_DEVICE},
+        {0, 0, 0, 0, 2, HURRAY_ERR_INVALID_ARGUMENT},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        Scene scene;
+        Wish wish = {{.struct_size = sizeof(HurrayPlacement),
+                      .action = cases[c].action,
+                      .device_index = -1,
+                      .device_tag = cases[c].tag,
+                      .sync_mode = cases[c].mode,
+                      .memory_class = cases[c].class},
+                     {{0}}};
+        if (cases[c].into_count) wish.placement.into = wish.memory, wish.placement.into_count = cases[c].into_count;
+        make_scene(&scene, true);
+        HurrayLoaderOptions options = small_chunks(2);
+        options.place = place_as_wished;
+        options.ctx = &wish;
+        assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
+        uint64_t reads = scene.script.read_ats;
+        assert_int_equal(load_fails(&scene), cases[c].expected);
+        assert_string_equal(hurray_loader_last_error(scene.loader)->tensor, "t0");
+        assert_int_equal(scene.script.read_ats, reads);
+        end_scene(&scene);
+    }
+}
+
 /* A file whose tensor says CUDA: to the host by default, and where there is no such device also when the file is to decide. */
 static void what_a_file_declares_is_a_wish(void **state) {
     (void)state;
@@ -741,7 +826,8 @@ static void what_a_file_declares_is_a_wish(void **state) {
     uint64_t size = 256;
     uint8_t data[256];
     HurrayIoSlice slice = {data, sizeof data};
-    HurrayBufferHandle handle = {.byte_size = 256, .alignment = 4096, .device_tag = HURRAY_DEVICE_CUDA, .sync_mode = HURRAY_SYNC_PRODUCER_SYNCED};
+    HurrayBufferHandle handle = {
+        .byte_size = 256, .alignment = 4096, .device_tag = HURRAY_DEVICE_CUDA, .sync_mode = HURRAY_SYNC_PRODUCER_SYNCED};
     HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
     HurrayDescriptor *descriptor = NULL;
     ScriptTransport script;
@@ -853,9 +939,11 @@ int main(void) {
         cmocka_unit_test(what_the_caller_says_reaches_his_destination),
         cmocka_unit_test(cancel_sticks_until_a_load_has_returned_it),
         cmocka_unit_test(cancel_from_a_callback_ends_the_load),
+        cmocka_unit_test(a_load_by_io_uring_is_cancelled_as_well),
         cmocka_unit_test(cancel_from_another_thread_at_any_time_leaves_nothing),
         cmocka_unit_test(a_failing_allocation_at_any_place_leaks_nothing),
         cmocka_unit_test(a_device_that_is_not_there_is_told_before_anything_is_read),
+        cmocka_unit_test(a_placement_that_cannot_be_is_refused_before_payload_is_read),
         cmocka_unit_test(what_a_file_declares_is_a_wish),
         cmocka_unit_test(wrong_options_are_refused_by_name),
     };

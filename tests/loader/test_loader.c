@@ -1,5 +1,6 @@
 #include "loader/loader.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,6 +116,45 @@ static void files_are_loaded_by_path_with_every_way_of_reading(void **state) {
                     check_set(set, big, 4);
                     hurray_tensor_set_destroy(&set);
                 }
+        unlink(path);
+        model_free(&models[m]);
+    }
+}
+
+static void aligned_buffers_are_read_directly_where_the_file_system_can(void **state) {
+    (void)state;
+    static const ModelTensor big[] = {{"one", 3000000, 4}, {"two", 17000001, 5}, {"three", 4096 * 50, 6}, {"four", 10, 7}};
+    ModelBytes models[2] = {model_hrry(big, 4, 0), model_safetensors(big, 4)};
+    for (int m = 0; m < 2; m++) {
+        const char *path = model_save(&models[m], "loader-direct");
+        int probe = open(path, O_RDONLY | O_DIRECT);
+        for (int variant = 0; variant < 8; variant++) {
+            HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+            HurrayLoader *loader = NULL;
+            HurrayTensorSet *set = NULL;
+            HurrayPathStats row = HURRAY_PATH_STATS_INIT;
+            HurrayHostInfo host = HURRAY_HOST_INFO_INIT;
+            bool cold = variant & 4;
+            options.io = variant & 1 ? HURRAY_IO_URING : HURRAY_IO_THREADS;
+            options.direct = cold ? HURRAY_AUTO : HURRAY_ON;
+            options.threads = variant & 2 ? 3 : 0;
+            options.chunk_bytes = 1 << 20;
+            options.verify_data = HURRAY_VERIFY_STORED;
+            int fd = open(path, O_RDONLY);
+            if (cold) fsync(fd), posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+            close(fd);
+            assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+            assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+            assert_int_equal(hurray_loader_path_stats(loader, 0, &row), HURRAY_OK);
+            assert_int_equal(hurray_host_info(&host, NULL), HURRAY_OK);
+            assert_int_equal(row.io, options.io == HURRAY_IO_URING && host.uring ? HURRAY_IO_URING : HURRAY_IO_THREADS);
+            if (m == 0 && !cold && probe >= 0) assert_int_equal(row.direct, HURRAY_ON);
+            if (row.direct != HURRAY_ON && !cold) assert_non_null(row.reason);
+            hurray_loader_destroy(&loader);
+            check_set(set, big, 4);
+            hurray_tensor_set_destroy(&set);
+        }
+        if (probe >= 0) close(probe);
         unlink(path);
         model_free(&models[m]);
     }
@@ -376,8 +416,9 @@ static void other_values_of_a_key_are_noted(void **state) {
     for (int s = 0; s < 2; s++) {
         ModelWriter writer;
         static const uint64_t numbers[] = {1, 2};
-        HurrayKvEntry entries[2] = {{.key = "same", .key_len = 4, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_UINT64, .data = numbers, .data_len = 2}},
-                                    {.key = "other", .key_len = 5, .value = {.kind = HURRAY_KV_INT64, .i64 = s}}};
+        HurrayKvEntry entries[2] = {
+            {.key = "same", .key_len = 4, .value = {.kind = HURRAY_KV_ARRAY, .element = HURRAY_KV_UINT64, .data = numbers, .data_len = 2}},
+            {.key = "other", .key_len = 5, .value = {.kind = HURRAY_KV_INT64, .i64 = s}}};
         model_writer_begin(&writer, 0);
         ScriptTransport *sink = writer.script;
         assert_int_equal(hurray_file_writer_finish(writer.writer, entries, 2), HURRAY_OK);
@@ -493,6 +534,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_loaded_in_file_order_from_hrry_and_safetensors),
         cmocka_unit_test(files_are_loaded_by_path_with_every_way_of_reading),
+        cmocka_unit_test(aligned_buffers_are_read_directly_where_the_file_system_can),
         cmocka_unit_test(what_is_there_is_told_before_anything_is_loaded),
         cmocka_unit_test(only_what_is_selected_is_loaded),
         cmocka_unit_test(any_piece_of_a_buffer_can_be_read),

@@ -27,7 +27,7 @@ static void long_stretches_are_cut_at_aligned_places(void **state) {
             assert_int_equal(at, end);
             assert_true(reads <= 9);
         }
-    assert_int_equal(hry_cut(0, 20000, 16384, 1), 20000); /* no short rest */
+    assert_int_equal(hry_cut(0, 20000, 16384, 1), 20000);    /* no short rest */
     assert_int_equal(hry_cut(0, 20000, 16384, 4096), 16384); /* but what spoils the alignment of the end */
     assert_int_equal(hry_cut(5, 100, 16384, 4096), 100);
 }

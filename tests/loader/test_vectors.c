@@ -14,8 +14,9 @@
 
 #include <cmocka.h>
 
-static const char *const folders[] = {"vectors/foreign", "vectors/foreign/st-shards", "vectors/foreign/gg-split", "vectors/pyhurray",
-                                      "vectors/reference/files", "vectors/handmade", "vectors/ggml"};
+static const char *const folders[] = {"vectors/foreign",  "vectors/foreign/st-shards", "vectors/foreign/gg-split",
+                                      "vectors/pyhurray", "vectors/reference/files",   "vectors/handmade",
+                                      "vectors/ggml"};
 
 static void compare_tensor(HurrayLoader *pieces, uint64_t i, const HurrayTensor *tensor, size_t step) {
     HurrayBufferList *list = NULL;
@@ -135,7 +136,8 @@ static void put_member(Bytes *out, Member *m) {
     uint8_t *plain = malloc(10 + header + bytes);
     assert_non_null(plain);
     memcpy(plain, "\x93NUMPY\x01\x00\x76\x00", 10);
-    int used = snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", m->type, (unsigned long long)m->count);
+    int used =
+        snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%llu,), }", m->type, (unsigned long long)m->count);
     memset(head + used, ' ', sizeof head - (size_t)used);
     head[header - 1] = '\n';
     memcpy(plain + 10, head, header);
@@ -169,13 +171,17 @@ static size_t make_archive(Member *members, size_t count, uint8_t **bytes) {
     for (size_t m = 0; m < count; m++) put_member(&out, &members[m]);
     size_t directory = out.len;
     for (size_t m = 0; m < count; m++) {
-        put_le(&out, 0x02014b50, 4), put_le(&out, 20, 2), put_le(&out, 20, 2), put_le(&out, 0, 2), put_le(&out, members[m].deflated ? 8 : 0, 2), put_le(&out, 0, 4);
-        put_le(&out, members[m].crc, 4), put_le(&out, members[m].packed, 4), put_le(&out, members[m].plain, 4), put_le(&out, strlen(members[m].name), 2);
-        put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 4), put_le(&out, members[m].offset, 4);
+        put_le(&out, 0x02014b50, 4), put_le(&out, 20, 2), put_le(&out, 20, 2), put_le(&out, 0, 2),
+            put_le(&out, members[m].deflated ? 8 : 0, 2), put_le(&out, 0, 4);
+        put_le(&out, members[m].crc, 4), put_le(&out, members[m].packed, 4), put_le(&out, members[m].plain, 4),
+            put_le(&out, strlen(members[m].name), 2);
+        put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 2), put_le(&out, 0, 4),
+            put_le(&out, members[m].offset, 4);
         put(&out, members[m].name, strlen(members[m].name));
     }
     size_t end = out.len;
-    put_le(&out, 0x06054b50, 4), put_le(&out, 0, 4), put_le(&out, count, 2), put_le(&out, count, 2), put_le(&out, end - directory, 4), put_le(&out, directory, 4), put_le(&out, 0, 2);
+    put_le(&out, 0x06054b50, 4), put_le(&out, 0, 4), put_le(&out, count, 2), put_le(&out, count, 2), put_le(&out, end - directory, 4),
+        put_le(&out, directory, 4), put_le(&out, 0, 2);
     *bytes = out.at;
     return out.len;
 }

@@ -69,7 +69,8 @@ ModelBytes model_hrry(const ModelTensor *tensors, size_t count, uint32_t writer_
         spec.element_type = HURRAY_TYPE_UINT8;
         assert_int_equal(hurray_descriptor_new(&spec, NULL, &descriptor, NULL), HURRAY_OK);
         HurrayIoSlice slice = {data, (size_t)tensors[t].size};
-        assert_int_equal(hurray_file_writer_write_tensor(writer.writer, tensors[t].name, strlen(tensors[t].name), descriptor, &slice, 1), HURRAY_OK);
+        assert_int_equal(hurray_file_writer_write_tensor(writer.writer, tensors[t].name, strlen(tensors[t].name), descriptor, &slice, 1),
+                         HURRAY_OK);
         hurray_descriptor_destroy(descriptor);
         free(data);
     }
@@ -83,8 +84,9 @@ ModelBytes model_safetensors(const ModelTensor *tensors, size_t count) {
     assert_non_null(header);
     used += (size_t)snprintf(header, room, "{\"__metadata__\":{\"made\":\"here\"}");
     for (size_t t = 0; t < count; t++) {
-        used += (size_t)snprintf(header + used, room - used, ",\"%s\":{\"dtype\":\"U8\",\"shape\":[%llu],\"data_offsets\":[%llu,%llu]}", tensors[t].name,
-                                 (unsigned long long)tensors[t].size, (unsigned long long)data, (unsigned long long)(data + tensors[t].size));
+        used += (size_t)snprintf(header + used, room - used, ",\"%s\":{\"dtype\":\"U8\",\"shape\":[%llu],\"data_offsets\":[%llu,%llu]}",
+                                 tensors[t].name, (unsigned long long)tensors[t].size, (unsigned long long)data,
+                                 (unsigned long long)(data + tensors[t].size));
         data += tensors[t].size;
     }
     used += (size_t)snprintf(header + used, room - used, "}");

@@ -123,7 +123,8 @@ static HurrayStatus window(void *ctx, void *id, HurrayWindow *out) {
         ScriptSlot *slot = NULL;
         for (size_t s = 0; s < script->slots && !slot; s++)
             if (!script->slot[s].taken) slot = &script->slot[s];
-        if (!slot) status = HURRAY_WAIT;
+        if (!slot)
+            status = HURRAY_WAIT;
         else {
             slot->taken = true;
             slot->buffer = buffer;
@@ -148,7 +149,8 @@ static HurrayStatus commit(void *ctx, void *id, const HurrayWindow *in) {
     must(buffer->open > 0, "a commit without a window");
     if (script->slots) {
         ScriptSlot *slot = in->token;
-        must(slot && slot->taken && !slot->copying && slot->buffer == buffer && slot->offset == in->offset && slot->len == in->len, "a commit of another window");
+        must(slot && slot->taken && !slot->copying && slot->buffer == buffer && slot->offset == in->offset && slot->len == in->len,
+             "a commit of another window");
         for (size_t g = 0; g < GUARD; g++) must(slot->memory[slot->len + g] == 0xDD, "bytes behind the window were written");
         slot->copying = true;
         buffer->pending++;

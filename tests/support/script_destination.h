@@ -15,19 +15,19 @@ typedef struct ScriptDestination {
     pthread_mutex_t lock;
     size_t slots, slot_bytes; /* 0 slots: a whole buffer is one window */
     bool concurrent;
-    bool no_wait;              /* without the callback */
-    uint32_t alloc_waits;      /* so many allocates answer WAIT first */
-    uint32_t freeze_waits;     /* each freeze answers WAIT so often, even with its copies done */
-    size_t prefill_from;       /* buffers of at least so many bytes are in place already; 0: none. Needs source */
-    const uint8_t *source;     /* the source's bytes, for prefilled ones */
+    bool no_wait;          /* without the callback */
+    uint32_t alloc_waits;  /* so many allocates answer WAIT first */
+    uint32_t freeze_waits; /* each freeze answers WAIT so often, even with its copies done */
+    size_t prefill_from;   /* buffers of at least so many bytes are in place already; 0: none. Needs source */
+    const uint8_t *source; /* the source's bytes, for prefilled ones */
     bool prefill_unreadable;
     uint8_t device_tag, sync_mode, memory_class;
     uint64_t fail_call[SCRIPT_CALLS]; /* that call of the kind fails, from 1 */
     HurrayStatus fail_status;
     /* what happened */
     uint64_t calls[SCRIPT_CALLS];
-    uint64_t live;    /* ids and buffers */
-    uint64_t holds;   /* retained and not released */
+    uint64_t live;  /* ids and buffers */
+    uint64_t holds; /* retained and not released */
     size_t busy, most_busy;
     uint64_t reserved_bytes, reserved_buffers;
     HurrayDestinationRequest last;
