@@ -52,6 +52,12 @@ uint8_t type_tag_of(const char *word); /* 0: unknown */
 /* Bits of an element of a listed type, 0 for others. */
 uint32_t type_bits(uint8_t tag);
 
+/* Columns that printable text takes on a terminal. */
+size_t text_width(const char *text);
+/* "1.3 ms" into the same ring as bytes_word. */
+const char *seconds_word(double seconds);
+/* "4 KiB", "2 MiB", in the same ring. */
+const char *binary_word(uint64_t bytes);
 /* "1.25 GB" (decimal units) into a static ring of buffers, for messages. */
 const char *bytes_word(uint64_t bytes);
 /* A number with an optional suffix K, M, G, T (powers of 1024). */

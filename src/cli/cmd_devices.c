@@ -55,8 +55,8 @@ static void host_json(yajl_gen json, const HurrayHostInfo *host) {
 static void host_text(const HurrayHostInfo *host) {
     printf("host          %u core%s, %u NUMA node%s, %s of memory\n", (unsigned)host->cores, host->cores == 1 ? "" : "s",
            (unsigned)host->numa_nodes, host->numa_nodes == 1 ? "" : "s", bytes_word(host->memory_bytes));
-    printf("pages         %s, huge %s\n", bytes_word(host->page_size), host->huge_page_size ? bytes_word(host->huge_page_size) : "none");
-    printf("pinned limit  %s\n", host->pinned_limit == HURRAY_NONE ? "none" : bytes_word(host->pinned_limit));
+    printf("pages         %s, huge %s\n", binary_word(host->page_size), host->huge_page_size ? binary_word(host->huge_page_size) : "none");
+    printf("pinned limit  %s\n", host->pinned_limit == HURRAY_NONE ? "none" : binary_word(host->pinned_limit));
     printf("io_uring      %s%s\n", host->uring ? "yes" : "no: ", host->uring ? "" : host->uring_reason);
 }
 

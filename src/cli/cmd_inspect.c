@@ -82,7 +82,7 @@ static int list_table(Model *model) {
         if (hurray_loader_tensor_info(model->loader, i, &info) != HURRAY_OK) continue;
         parents[i] = info.parent;
         char *name = model->names ? escape_text(model->names[i], strlen(model->names[i])) : escape_text(info.name, info.name_len);
-        size_t len = (name ? strlen(name) : 0) + 2 * depth_of(parents, i);
+        size_t len = (name ? text_width(name) : 0) + 2 * depth_of(parents, i);
         free(name);
         if (len > width) width = len < 60 ? len : 60;
     }
@@ -97,7 +97,8 @@ static int list_table(Model *model) {
         char type[64], shape[64], layout[64];
         unsigned indent = 2 * depth_of(parents, i);
         char *name = escape_text(info.name, info.name_len);
-        printf("%*s%-*s", (int)indent, "", (int)(width > indent ? width - indent : 1), name ? name : "?");
+        size_t used = indent + (name ? text_width(name) : 1);
+        printf("%*s%s%*s", (int)indent, "", name ? name : "?", (int)(width > used ? width - used : 0), "");
         free(name);
         if (info.fault) {
             printf("  error: %s\n", info.fault->message);

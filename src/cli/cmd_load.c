@@ -211,8 +211,9 @@ static void report_json(Model *model, const HurrayLoadStats *stats, double secon
 
 static void report_table(Model *model, const HurrayLoadStats *stats, double seconds) {
     static const char *const stagings[] = {"none", "pinned", "pageable"};
-    printf("loaded     %llu tensor%s, %s in %.3f s: %s/s\n", (unsigned long long)stats->tensors, stats->tensors == 1 ? "" : "s",
-           bytes_word(stats->payload_bytes), seconds, bytes_word(seconds > 0 ? (uint64_t)((double)stats->payload_bytes / seconds) : 0));
+    printf("loaded     %llu tensor%s, %s in %s: %s/s\n", (unsigned long long)stats->tensors, stats->tensors == 1 ? "" : "s",
+           bytes_word(stats->payload_bytes), seconds_word(seconds),
+           bytes_word(seconds > 0 ? (uint64_t)((double)stats->payload_bytes / seconds) : 0));
     for (uint32_t i = 0; i < stats->path_count; i++) {
         HurrayPathStats path = HURRAY_PATH_STATS_INIT;
         char device[32], label[64];
@@ -232,9 +233,10 @@ static void report_table(Model *model, const HurrayLoadStats *stats, double seco
     }
     printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read),
            bytes_word(stats->bytes_copied), bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
-    printf("time       read %.3f s, copy %.3f s, check %.3f s, wait %.3f s; reads and copies overlapped for %.3f s\n",
-           (double)stats->read_ns * 1e-9, (double)stats->copy_ns * 1e-9, (double)stats->verify_ns * 1e-9, (double)stats->wait_ns * 1e-9,
-           (double)stats->overlap_ns * 1e-9);
+    printf("time       read %s, copy %s, check %s, wait %s; reads and copies overlapped for %s\n",
+           seconds_word((double)stats->read_ns * 1e-9), seconds_word((double)stats->copy_ns * 1e-9),
+           seconds_word((double)stats->verify_ns * 1e-9), seconds_word((double)stats->wait_ns * 1e-9),
+           seconds_word((double)stats->overlap_ns * 1e-9));
     printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
 }
 

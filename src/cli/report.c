@@ -46,7 +46,8 @@ int report_error(const char *file, const HurrayError *error) {
     }
     if (error->offset != HURRAY_NONE) fprintf(stderr, "%sbyte %llu", comma, (unsigned long long)error->offset);
     fprintf(stderr, "%s%s", place ? ": " : "", error->message[0] ? error->message : hurray_status_name(error->code));
-    if (error->system_error) fprintf(stderr, " (%s)", strerror(error->system_error));
+    if (error->system_error && !strstr(error->message, strerror(error->system_error)))
+        fprintf(stderr, " (%s)", strerror(error->system_error));
     fputc('\n', stderr);
     return exit_code_of(error->code);
 }

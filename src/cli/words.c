@@ -66,19 +66,71 @@ uint32_t type_bits(uint8_t tag) {
     return 0;
 }
 
-const char *bytes_word(uint64_t bytes) {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+/* Texts for messages: the last eight stay valid. */
+static char *next_text(size_t *size) {
     static char ring[8][24];
     static unsigned next;
-    char *text = ring[next++ % 8];
+    *size = sizeof ring[0];
+    return ring[next++ % 8];
+}
+
+const char *bytes_word(uint64_t bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    size_t size;
+    char *text = next_text(&size);
     double value = (double)bytes;
     unsigned unit = 0;
     while (value >= 999.5 && unit < 5) {
         value /= 1000;
         unit++;
     }
-    snprintf(text, sizeof ring[0], unit == 0 || value >= 99.95 ? "%.0f %s" : value >= 9.995 ? "%.1f %s" : "%.2f %s", value, units[unit]);
+    snprintf(text, size, unit == 0 || value >= 99.95 ? "%.0f %s" : value >= 9.995 ? "%.1f %s" : "%.2f %s", value, units[unit]);
     return text;
+}
+
+const char *binary_word(uint64_t bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t size;
+    char *text = next_text(&size);
+    unsigned unit = 0;
+    while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, size, "%llu %s", (unsigned long long)bytes, units[unit]);
+    return text;
+}
+
+const char *seconds_word(double seconds) {
+    size_t size;
+    char *text = next_text(&size);
+    if (seconds < 0.9995)
+        snprintf(text, size, seconds < 0.00995 ? "%.2f ms" : "%.0f ms", seconds * 1e3);
+    else
+        snprintf(text, size, "%.2f s", seconds);
+    return text;
+}
+
+/* What East Asian scripts and pictures take two columns for; combining marks take none. */
+static unsigned columns_of(uint32_t c) {
+    static const uint32_t wide[][2] = {{0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+                                       {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+    if (c >= 0x300 && c <= 0x36F) return 0;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (c >= wide[i][0] && c <= wide[i][1]) return 2;
+    return 1;
+}
+
+size_t text_width(const char *text) {
+    size_t width = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        unsigned more = *at < 0xC0 ? 0 : *at < 0xE0 ? 1 : *at < 0xF0 ? 2 : 3;
+        uint32_t c = more ? *at & (0x3Fu >> more) : *at;
+        at++;
+        for (; more && (*at & 0xC0) == 0x80; more--) c = c << 6 | (*at++ & 0x3F);
+        width += columns_of(c);
+    }
+    return width;
 }
 
 bool parse_bytes(const char *text, uint64_t *out) {

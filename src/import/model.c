@@ -36,7 +36,10 @@ HurrayStatus hry_model_open_file(const char *path, const HurrayAllocator *alloca
     hry_error_clear(error);
     HurrayStatus status = hurray_transport_file(path, &options, &out->transport, error);
     if (status == HURRAY_OK) {
-        status = hry_transport_size(&out->transport, &out->size, error);
+        if (!out->transport.size || !out->transport.read_at)
+            status = hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
+                              "this is no file that can be read at any place (a pipe or a device?); copy it to one, or read a stream from it in order");
+        if (status == HURRAY_OK) status = hry_transport_size(&out->transport, &out->size, error);
         if (status == HURRAY_OK) status = hry_sniff(&out->transport, out->size, path, allocator, &out->format, error);
         if (status != HURRAY_OK) hry_transport_release(&out->transport);
     }

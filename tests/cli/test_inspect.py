@@ -90,6 +90,11 @@ odd = write(os.path.join(t, 'odd \xff\n'.encode('latin-1').decode('utf-8', 'surr
 expect(DONE, 'inspect', '--json', odd).json()
 check(expect(DONE, 'verify', odd).out.count(b'\n') == 1, 'a file name with a newline prints as one line')
 
+# columns hold where names are wide
+path = write(os.path.join(t, 'wide.hrry'), hrry([('日本語', descriptor([f32(1)], shape=(1,)), [f32(1)]), ('abcdef', descriptor([f32(1)], shape=(1,)), [f32(1)]), ('übér', descriptor([f32(1)], shape=(1,)), [f32(1)])]))
+rows = expect(DONE, 'inspect', path).out.decode().split('\n')[1:4]
+check([row.index('float32') for row in rows] == [5, 8, 8], 'wide names', rows)
+
 # a spoiled tensor is listed with its error, the others as usual, and the code is 1
 bad = bytearray(descriptor([f32(1)], shape=(1,)))
 bad[14] = 0x47

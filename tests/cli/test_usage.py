@@ -87,6 +87,17 @@ for n in ('x', 'y'):
     write(os.path.join(two, n + '.safetensors'), read(good))
 expect(BAD_INPUT, 'inspect', two, says=['x.safetensors', 'y.safetensors'])
 
+# what is no file that can be read at any place says so
+for path in ('/dev/null', '/dev/zero'):
+    for command in ('inspect', 'load', 'verify'):
+        expect(BAD_INPUT, command, path, says=[path, 'pipe'])
+    expect(BAD_INPUT, 'convert', path, os.path.join(t, 'o.hrry'), says=path)
+done = subprocess.run(['bash', '-c', '"$0" inspect <(cat "$1")', BIN, good], capture_output=True)
+check(done.returncode == BAD_INPUT and b'pipe' in done.stderr and done.stderr.count(b'\n') == 1, 'a pipe', done)
+expect(BAD_INPUT, 'inspect', '/', says='folder')
+expect(SYSTEM, 'convert', good, t, says='directory')
+expect(DONE, 'convert', good, '/dev/null')
+
 # devices
 d = expect(DONE, 'devices', '--json').json()
 check(set(d['host']) >= {'cores', 'numa_nodes', 'memory_bytes', 'pinned_limit', 'io_uring'} and d['host']['cores'] >= 1, d)
