@@ -74,17 +74,17 @@ static int begin_call(FakeCall call, const void *handle, int *device) {
 static int end_call(FakeCall call, const void *handle, int code) {
     FakeThread *thread = fake_thread();
     if (code != 0 && !is_driver_call(call) && call != FAKE_get_last_error) thread->last_error = code;
-    if (code != 0 && (call == FAKE_event_query || call == FAKE_stream_query || call == FAKE_get_last_error) && fake.settings.schedule != FAKE_THREADED) {
-        bool same = fake.same_call == call && fake.same_handle == handle && fake.same_code == code;
-        fake.same_answers = same ? fake.same_answers + 1 : fake.same_call == FAKE_event_query || fake.same_call == FAKE_stream_query ? fake.same_answers : 0;
-        if (call != FAKE_get_last_error || fake.same_call == call) {
-            fake.same_call = call;
-            fake.same_handle = handle;
-            fake.same_code = code;
-        }
+    if (call == FAKE_get_last_error) {
+        if (code != 0 && ++fake.errors_in_a_row > ENDLESS) fake_report(FAKE_CHECK_ENDLESS, names[call], NULL, "answered %d %u times: this wait never ends", code, ENDLESS);
+    } else {
+        fake.errors_in_a_row = 0;
+    }
+    if ((call == FAKE_event_query || call == FAKE_stream_query) && fake.settings.schedule != FAKE_THREADED) {
+        bool same = code != 0 && fake.asked_handle == handle && fake.asked_code == code;
+        fake.same_answers = same ? fake.same_answers + 1 : 0;
+        fake.asked_handle = handle;
+        fake.asked_code = code;
         if (fake.same_answers > ENDLESS) fake_report(FAKE_CHECK_ENDLESS, names[call], handle, "answered %d %u times: this wait never ends", code, ENDLESS);
-    } else if (code == 0 && (call == FAKE_event_query || call == FAKE_stream_query)) {
-        fake.same_answers = 0;
     }
     pthread_mutex_unlock(&fake.lock);
     return code;

@@ -17,7 +17,8 @@ typedef enum FakeMemory { FAKE_DEVICE, FAKE_MANAGED, FAKE_REGISTERED, FAKE_HOST 
 typedef struct FakeBlock {
     FakeMemory kind;
     int device;
-    uintptr_t base;   /* the address the program knows */
+    uintptr_t base;   /* the address the program knows: aligned to 256 bytes and no more, as the runtime promises */
+    uint8_t *map;     /* the mapping that holds it */
     size_t size, mapped;
     uint8_t *alias;   /* where the stand-in reads and writes */
     uint8_t *written; /* a bit per byte; device memory */
@@ -97,10 +98,9 @@ typedef struct FakeRuntime {
     FakeCounts counts;
     int64_t pushed; /* over all threads */
     uint64_t fills;
-    uint64_t same_answers; /* the same call with the same handle and answer in a row */
-    FakeCall same_call;
-    const void *same_handle;
-    int same_code;
+    uint64_t same_answers, errors_in_a_row; /* a query's same handle and answer in a row; failures of cudaGetLastError in a row */
+    const void *asked_handle;
+    int asked_code;
     struct sigaction old_segv, old_bus;
     size_t threads_before, files_before;
 } FakeRuntime;

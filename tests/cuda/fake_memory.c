@@ -46,12 +46,13 @@ static void *map(int protection, int flags, int fd, size_t len) {
 }
 
 FakeBlock *fake_block_new(FakeMemory kind, int device, size_t size) {
-    size_t mapped = whole_pages(size);
+    size_t shift = 256 * (1 + fake.block_count % 15), mapped = whole_pages(size + shift);
     if (kind == FAKE_HOST) {
         uint8_t *memory = map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, mapped);
-        FakeBlock *block = add(kind, device, (uintptr_t)memory, size);
+        FakeBlock *block = add(kind, device, (uintptr_t)memory + shift, size);
+        block->map = memory;
         block->mapped = mapped;
-        block->alias = memory;
+        block->alias = memory + shift;
         return block;
     }
     int fd = memfd_create("hurray stand-in device memory", MFD_CLOEXEC);
@@ -60,9 +61,10 @@ FakeBlock *fake_block_new(FakeMemory kind, int device, size_t size) {
         _exit(99);
     }
     uint8_t *known = map(kind == FAKE_MANAGED ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_SHARED, fd, mapped);
-    uint8_t *alias = map(PROT_READ | PROT_WRITE, MAP_SHARED, fd, mapped);
+    uint8_t *alias = (uint8_t *)map(PROT_READ | PROT_WRITE, MAP_SHARED, fd, mapped) + shift;
     close(fd);
-    FakeBlock *block = add(kind, device, (uintptr_t)known, size);
+    FakeBlock *block = add(kind, device, (uintptr_t)known + shift, size);
+    block->map = known;
     block->mapped = mapped;
     block->alias = alias;
     block->written = calloc(1, size / 8 + 1);
@@ -104,8 +106,8 @@ void fake_block_release(FakeBlock *block) {
     *(host ? &fake.counts.pinned_bytes : &fake.counts.device_bytes) -= block->size;
     --*(host ? &fake.counts.pinned_blocks : &fake.counts.device_blocks);
     if (block->kind == FAKE_REGISTERED) return;
-    mmap((void *)block->base, block->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (block->alias != (uint8_t *)block->base) munmap(block->alias, block->mapped);
+    mmap(block->map, block->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (!host) munmap(block->alias - (block->base - (uintptr_t)block->map), block->mapped);
     block->alias = NULL;
     free(block->written);
     block->written = NULL;
@@ -115,7 +117,7 @@ void fake_blocks_drop_all(void) {
     for (size_t i = 0; i < fake.block_count; i++) {
         FakeBlock *block = fake.blocks[i];
         if (block->live) fake_block_release(block);
-        if (block->kind != FAKE_REGISTERED) munmap((void *)block->base, block->mapped);
+        if (block->kind != FAKE_REGISTERED) munmap(block->map, block->mapped);
         free(block);
     }
     free(fake.blocks);
@@ -199,7 +201,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     }
     for (size_t i = 0; i < fake.block_count; i++) {
         const FakeBlock *block = fake.blocks[i];
-        if (block->kind != FAKE_REGISTERED && at >= block->base && at < block->base + block->mapped)
+        if (block->kind != FAKE_REGISTERED && at >= (uintptr_t)block->map && at < (uintptr_t)block->map + block->mapped)
             fake_report(block->live ? FAKE_CHECK_HOST_ACCESS : FAKE_CHECK_USE_AFTER_FREE, "the host", info->si_addr, "touches %s memory %s",
                         block->kind == FAKE_DEVICE ? "device" : "pinned", block->live ? "" : "that was freed");
     }

@@ -92,7 +92,7 @@ void fake_cuda_begin(const FakeSettings *settings, const char *test) {
     memset(&fake.failure, 0, sizeof fake.failure);
     memset(&fake.counts, 0, sizeof fake.counts);
     fake.pushed = 0;
-    fake.same_answers = 0;
+    fake.same_answers = fake.errors_in_a_row = 0;
     fake_faults_install();
     fake.threads_before = entries("/proc/self/task");
     fake.files_before = entries("/proc/self/fd");
