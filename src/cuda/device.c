@@ -11,8 +11,8 @@
 /* Why there is no device, told apart. */
 static HurrayStatus fail_none(const HryCudaApi *api, int code, HurrayError *error) {
     int driver = 0, runtime = 0;
-    api->driver_get_version(&driver);
-    api->runtime_get_version(&runtime);
+    if (api->driver_get_version(&driver) != HRY_CUDA_SUCCESS) api->get_last_error();
+    if (api->runtime_get_version(&runtime) != HRY_CUDA_SUCCESS) api->get_last_error();
     const char *why;
     char text[160];
     if (code == HRY_CUDA_STUB_LIBRARY) {
@@ -213,7 +213,7 @@ void hry_cuda_device_unref(HryCudaDevice *device) {
 
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     guard->capture_mode = HRY_CUDA_CAPTURE_RELAXED;
-    guard->pushed = false;
+    guard->pushed = guard->relaxed = false;
     if (device->pid != getpid() || atomic_load_explicit(&device->lost, memory_order_relaxed)) return false;
     int code = device->api->push_context(device->context);
     if (code != HRY_CUDA_SUCCESS) {
@@ -224,14 +224,15 @@ bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     guard->pushed = true;
     /* Else a call of ours can break a graph capture that another thread has under way. */
     code = device->api->exchange_capture_mode(&guard->capture_mode);
-    if (code != HRY_CUDA_SUCCESS) hry_cuda_clear(device, code);
+    guard->relaxed = code == HRY_CUDA_SUCCESS;
+    if (!guard->relaxed) hry_cuda_clear(device, code);
     return true;
 }
 
 void hry_cuda_leave(HryCudaDevice *device, HryCudaGuard *guard) {
     void *context;
     if (!guard->pushed) return;
-    int code = device->api->exchange_capture_mode(&guard->capture_mode);
+    int code = guard->relaxed ? device->api->exchange_capture_mode(&guard->capture_mode) : HRY_CUDA_SUCCESS;
     if (code != HRY_CUDA_SUCCESS) hry_cuda_clear(device, code);
     code = device->api->pop_context(&context);
     if (code != HRY_CUDA_SUCCESS) hry_cuda_clear(device, code);

@@ -32,7 +32,7 @@ void hry_cuda_device_unref(HryCudaDevice *device);
 /* Every sequence of calls stands between enter and leave. False: the device is lost, or this is a forked child; call nothing. */
 typedef struct HryCudaGuard {
     int capture_mode;
-    bool pushed;
+    bool pushed, relaxed;
 } HryCudaGuard;
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard);
 void hry_cuda_leave(HryCudaDevice *device, HryCudaGuard *guard);
