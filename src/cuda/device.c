@@ -211,10 +211,12 @@ void hry_cuda_device_unref(HryCudaDevice *device) {
     hry_free(&allocator, device, sizeof *device);
 }
 
+bool hry_cuda_is_gone(const HryCudaDevice *device) { return device->pid != getpid() || atomic_load_explicit(&device->lost, memory_order_relaxed); }
+
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     guard->capture_mode = HRY_CUDA_CAPTURE_RELAXED;
     guard->pushed = guard->relaxed = false;
-    if (device->pid != getpid() || atomic_load_explicit(&device->lost, memory_order_relaxed)) return false;
+    if (hry_cuda_is_gone(device)) return false;
     int code = device->api->push_context(device->context);
     if (code != HRY_CUDA_SUCCESS) {
         hry_cuda_clear(device, code);

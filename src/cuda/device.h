@@ -36,6 +36,8 @@ typedef struct HryCudaGuard {
 } HryCudaGuard;
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard);
 void hry_cuda_leave(HryCudaDevice *device, HryCudaGuard *guard);
+/* Lost, or seen from a forked child: nothing is asked of it, so nothing is waited for. */
+bool hry_cuda_is_gone(const HryCudaDevice *device);
 
 /* A failed call: clears the runtime's last error, marks the device lost after a sticky one, fills the record. OUT_OF_MEMORY is
  * NO_MEMORY, everything else DEVICE. */

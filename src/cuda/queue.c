@@ -178,7 +178,7 @@ bool hry_cuda_queue_is_done(HryCudaQueue *queue, uint64_t seq) {
     HurrayError ignored;
     if (queue->done >= seq) return true;
     hry_cuda_queue_poll(queue, &ignored);
-    return queue->done >= seq || atomic_load(&queue->device->lost);
+    return queue->done >= seq || hry_cuda_is_gone(queue->device);
 }
 
 void hry_cuda_queue_drain(HryCudaQueue *queue) {

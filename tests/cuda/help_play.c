@@ -114,10 +114,14 @@ HurrayStatus play_run(HurrayDestinationAlloc *d, Play *play) {
         for (size_t k = 0; k < active && status >= 0; k++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
             Buffer *buffer = &buffers[play->seed ? (random >> 33) % active : k];
+            bool fresh = !buffer->live;
+            if (play->late_freeze && buffer->live && buffer->committed == buffer->size && next < play->count) continue;
             status = buffer->live ? advance(d, play, buffer) : next < play->count ? begin(d, play, buffer, next) : HURRAY_WAIT;
-            if (status == HURRAY_OK) moved = true;
-            if (status == HURRAY_OK && !buffer->live) left--;
-            else if (status == HURRAY_OK && buffer->next == 0) next++;
+            if (status != HURRAY_OK) continue;
+            moved = true;
+            if (!buffer->live) left--;
+            if (fresh) next++;
+            while (play->late_freeze && status == HURRAY_OK && buffer->live && buffer->committed < buffer->size) status = advance(d, play, buffer);
         }
         if (play->stop_after && play->windows >= play->stop_after) break;
         idle = moved ? 0 : idle + 1;

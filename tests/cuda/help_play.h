@@ -21,6 +21,7 @@ typedef struct Play {
     void **into;
     bool no_wait;          /* an event loop: never calls wait */
     bool no_reserve, no_check;
+    bool late_freeze;      /* each buffer is filled at one go, and asked for once all others are */
     size_t stop_after;     /* discards everything once so many windows were committed; 0: never */
     /* what became of it */
     HurrayBufferInfo *infos; /* of count buffers; release NULL: none */

@@ -127,7 +127,7 @@ static void seventy_thousand_small_tensors_take_few_calls(void **state) {
     FakeSettings settings = {.schedule = FAKE_LAZY};
     FakeCounts counts;
     HurrayCudaOptions options = slots_of(4 * MIB);
-    Play play = {.count = 70000, .size = 4, .alignment = 256, .device_tag = HURRAY_DEVICE_CUDA, .device_index = -1, .active = 64};
+    Play play = {.count = 70000, .size = 4, .alignment = 256, .device_tag = HURRAY_DEVICE_CUDA, .device_index = -1, .active = 70000, .late_freeze = true};
     fake_cuda_begin(&settings, __func__);
     HurrayDestinationAlloc destination = make(&options);
     assert_int_equal(play_run(&destination, &play), HURRAY_OK);
