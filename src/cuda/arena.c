@@ -44,7 +44,7 @@ static HurrayStatus from_runtime(HryCudaPiece *piece, uint64_t need, uint64_t wa
     HurrayStatus status = HURRAY_OK;
     const char *call;
     int code;
-    if (!hry_cuda_enter(piece->device, &guard)) return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost after an earlier failure", (int)piece->device->index);
+    if (!hry_cuda_enter(piece->device, &guard)) return hry_cuda_fail_lost(piece->device, error);
     if (piece->kind == HRY_CUDA_PIECE_MANAGED) status = check_managed(piece->device, need, error);
     while (status == HURRAY_OK) {
         code = ask_runtime(piece->device, piece->kind, wanted, &piece->memory, &call);

@@ -362,7 +362,7 @@ static HurrayStatus hand_off(HryCudaBuffer *buffer, HryCudaMark *mark, HurrayBuf
     HurrayStatus status = HURRAY_OK;
     if (buffer->sync_mode == HURRAY_SYNC_PRODUCER_SYNCED) {
         if (!hry_cuda_queue_is_done(&buffer->lane->queue, mark->seq)) status = HURRAY_WAIT;
-        else if (atomic_load(&buffer->lane->home->device->lost)) status = hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "the device was lost while it was copied to");
+        else if (atomic_load(&buffer->lane->home->device->lost)) status = hry_cuda_fail_lost(buffer->lane->home->device, error);
     } else if (buffer->sync_mode == HURRAY_SYNC_EVENT) {
         info->event.sync_handle = mark->event;
         info->event.sync_handle_device_tag = HURRAY_DEVICE_CUDA;
@@ -389,6 +389,8 @@ static HurrayStatus cuda_freeze(void *ctx, void *id, HurrayBufferInfo *info) {
         if (status == HURRAY_OK && !mark) status = HURRAY_ERR_INTERNAL;
         if (status == HURRAY_OK) status = hand_off(buffer, mark, info, &error);
         hry_cuda_mark_unref(mark);
+        HryCudaDevice *device = buffer->lane->home->device;
+        if (status < 0 && error.code == HURRAY_OK) status = hry_cuda_is_gone(device) ? hry_cuda_fail_lost(device, &error) : hry_fail(&error, status, "device", HRY_NO_OFFSET, "a copy to cuda:%d failed", (int)device->index);
         if (status != HURRAY_OK) return status == HURRAY_WAIT ? status : keep(target, status, &error);
     }
     fill_info(buffer, info); /* the piece's reference goes to the buffer */

@@ -183,6 +183,7 @@ HurrayStatus hry_cuda_device_open(const HryCudaApi *api, int32_t index, const Hu
     device->index = index;
     atomic_init(&device->references, 1);
     atomic_init(&device->lost, false);
+    atomic_init(&device->lost_code, 0);
     snprintf(device->name, sizeof device->name, "%.63s", info.name);
     snprintf(device->pci, sizeof device->pci, "%s", info.pci);
     device->numa_node = node_of(allocator, device->pci);
@@ -213,6 +214,12 @@ void hry_cuda_device_unref(HryCudaDevice *device) {
 
 bool hry_cuda_is_gone(const HryCudaDevice *device) { return device->pid != getpid() || atomic_load_explicit(&device->lost, memory_order_relaxed); }
 
+static void lose(HryCudaDevice *device, int code) {
+    int none = 0;
+    atomic_compare_exchange_strong(&device->lost_code, &none, code); /* the first says most */
+    atomic_store(&device->lost, true);
+}
+
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     guard->capture_mode = HRY_CUDA_CAPTURE_RELAXED;
     guard->pushed = guard->relaxed = false;
@@ -220,7 +227,7 @@ bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     int code = device->api->push_context(device->context);
     if (code != HRY_CUDA_SUCCESS) {
         hry_cuda_clear(device, code);
-        atomic_store(&device->lost, true);
+        lose(device, code);
         return false;
     }
     guard->pushed = true;
@@ -248,7 +255,7 @@ static bool is_sticky(int code) {
 }
 
 void hry_cuda_clear(HryCudaDevice *device, int code) {
-    if (is_sticky(code)) atomic_store(&device->lost, true);
+    if (is_sticky(code)) lose(device, code);
     device->api->get_last_error();
 }
 
@@ -256,6 +263,16 @@ HurrayStatus hry_cuda_fail(HryCudaDevice *device, int code, const char *call, Hu
     hry_cuda_clear(device, code);
     hry_fail(error, code == HRY_CUDA_OUT_OF_MEMORY ? HURRAY_ERR_NO_MEMORY : HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "%s: %s (%d) on cuda:%d \"%s\" %s%s", call,
              device->api->get_error_name(code), code, (int)device->index, device->name, device->pci, is_sticky(code) ? ", or an earlier asynchronous operation" : "");
+    error->device_error = code;
+    return error->code;
+}
+
+HurrayStatus hry_cuda_fail_lost(HryCudaDevice *device, HurrayError *error) {
+    int code = atomic_load(&device->lost_code);
+    if (code == 0)
+        return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d was opened before this process was forked; a child cannot use it", (int)device->index);
+    hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d \"%s\" %s is lost: an earlier call or asynchronous operation failed with %s (%d)", (int)device->index, device->name,
+             device->pci, device->api->get_error_name(code), code);
     error->device_error = code;
     return error->code;
 }

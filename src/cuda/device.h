@@ -15,6 +15,7 @@ typedef struct HryCudaDevice {
     const HryCudaApi *api;
     HurrayAllocator allocator;
     atomic_uint references;
+    atomic_int lost_code; /* why */
     atomic_bool lost; /* a sticky error, or a context that went away: nothing more is asked of it */
     pid_t pid;        /* a forked child must not touch what its parent made */
     void *context;
@@ -44,5 +45,7 @@ bool hry_cuda_is_gone(const HryCudaDevice *device);
 HurrayStatus hry_cuda_fail(HryCudaDevice *device, int code, const char *call, HurrayError *error);
 /* The same without a record: for failures that are handled. */
 void hry_cuda_clear(HryCudaDevice *device, int code);
+/* What is refused since the device is lost (or this is a forked child): DEVICE, with the code that it was lost by. */
+HurrayStatus hry_cuda_fail_lost(HryCudaDevice *device, HurrayError *error);
 
 #endif

@@ -22,7 +22,7 @@ HurrayStatus hry_cuda_queue_init(HryCudaQueue *queue, HryCudaDevice *device, voi
     queue->stream = stream;
     queue->own = !stream;
     if (queue->own) {
-        if (!hry_cuda_enter(device, &guard)) return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost", (int)device->index);
+        if (!hry_cuda_enter(device, &guard)) return hry_cuda_fail_lost(device, error);
         int code = device->api->stream_create(&queue->stream);
         HurrayStatus status = code == HRY_CUDA_SUCCESS ? HURRAY_OK : hry_cuda_fail(device, code, "cudaStreamCreateWithFlags", error);
         hry_cuda_leave(device, &guard);
@@ -99,7 +99,7 @@ static HurrayStatus enqueue(HryCudaQueue *queue, const HryCudaStretch *stretches
     HurrayStatus status = hry_cuda_fail(queue->device, code, call, error);
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, ", copy %llu of the stream", (unsigned long long)number);
-    drain_stream(queue);
+    if (!hry_cuda_is_gone(queue->device)) drain_stream(queue);
     return status;
 }
 
@@ -107,7 +107,7 @@ HurrayStatus hry_cuda_queue_copy(HryCudaQueue *queue, const HryCudaStretch *stre
     HryCudaGuard guard;
     HryCudaMark *mark = NULL;
     if (!hry_cuda_enter(queue->device, &guard))
-        return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost after an earlier failure", (int)queue->device->index);
+        return hry_cuda_fail_lost(queue->device, error);
     HurrayStatus status = new_mark(queue, &mark, error);
     if (status == HURRAY_OK) {
         pthread_mutex_lock(&queue->lock);
@@ -161,7 +161,7 @@ HurrayStatus hry_cuda_queue_poll(HryCudaQueue *queue, HurrayError *error) {
     pthread_mutex_unlock(&queue->lock);
     if (!pending) return HURRAY_OK;
     if (!hry_cuda_enter(queue->device, &guard))
-        return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost after an earlier failure", (int)queue->device->index);
+        return hry_cuda_fail_lost(queue->device, error);
     pthread_mutex_lock(&queue->lock);
     status = retire(queue, &retired, error);
     pthread_mutex_unlock(&queue->lock);
@@ -210,7 +210,7 @@ HurrayStatus hry_cuda_mark_order(HryCudaMark *mark, void *stream, HurrayError *e
     HurrayStatus status = HURRAY_OK;
     for (;;) {
         if (!hry_cuda_enter(device, &guard))
-            return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost after an earlier failure", (int)device->index);
+            return hry_cuda_fail_lost(device, error);
         int code = stream ? device->api->stream_wait_event(stream, mark->event) : device->api->event_query(mark->event);
         bool again = code == HRY_CUDA_NOT_READY && !stream;
         if (again) hry_cuda_clear(device, code);

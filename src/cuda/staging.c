@@ -66,8 +66,12 @@ static uint8_t *pin(HryCudaStaging *staging, HryCudaGroup *group, size_t bytes, 
         set_reason(staging, "cudaHostRegister", code);
         hry_region_unmap(&group->region);
         memset(&group->region, 0, sizeof group->region);
+        if (hry_cuda_is_gone(staging->device)) return NULL;
     }
-    int code = api->host_alloc(&group->allocated, bytes + PAGE);
+    /* A page more, to begin at one: within the cap that may cost a slot. */
+    uint32_t spare = bytes + PAGE > staging->cap - staging->pinned_bytes && group->count > 1;
+    int code = api->host_alloc(&group->allocated, bytes - spare * staging->slot_bytes + PAGE);
+    if (code == HRY_CUDA_SUCCESS) group->count -= spare;
     if (code == HRY_CUDA_SUCCESS) return (uint8_t *)(((uintptr_t)group->allocated + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
     group->allocated = NULL;
     hry_cuda_clear(staging->device, code);
@@ -86,7 +90,7 @@ static HurrayStatus fill_group(HryCudaStaging *staging, HryCudaGroup *group, Hur
     uint8_t *memory = NULL;
     group->count = slots_of_group(staging);
     if (!pageable) {
-        if (!hry_cuda_enter(staging->device, &guard)) return hry_fail(error, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "cuda:%d is lost", (int)staging->device->index);
+        if (!hry_cuda_enter(staging->device, &guard)) return hry_cuda_fail_lost(staging->device, error);
         memory = pin(staging, group, group->count * staging->slot_bytes, error);
         /* Smaller, down to four slots of 1 MiB; later groups simply do not come. */
         while (!memory && first && (staging->slot_bytes > MIB || group->count > LEAST_SLOTS) && !atomic_load(&staging->device->lost)) {
@@ -96,7 +100,8 @@ static HurrayStatus fill_group(HryCudaStaging *staging, HryCudaGroup *group, Hur
         }
         if (memory && staging->reason[0] && first) staging->slot_limit = group->count;
         hry_cuda_leave(staging->device, &guard);
-        if (!memory && (!first || atomic_load(&staging->device->lost)))
+        if (!memory && hry_cuda_is_gone(staging->device)) return hry_cuda_fail_lost(staging->device, error);
+        if (!memory && !first)
             return hry_fail(error, HURRAY_ERR_NO_MEMORY, "pinned", HRY_NO_OFFSET, "no more pinned memory: %s", staging->reason);
         if (!memory && staging->pinned == HURRAY_ON)
             return hry_fail(error, HURRAY_ERR_NO_MEMORY, "pinned", HRY_NO_OFFSET,
@@ -110,7 +115,7 @@ static HurrayStatus fill_group(HryCudaStaging *staging, HryCudaGroup *group, Hur
         staging->kind = HURRAY_STAGING_PAGEABLE;
     } else {
         staging->kind = HURRAY_STAGING_PINNED;
-        staging->pinned_bytes += group->count * staging->slot_bytes;
+        staging->pinned_bytes += group->count * staging->slot_bytes + (group->allocated ? PAGE : 0);
     }
     for (uint32_t i = 0; i < group->count; i++) group->slots[i].memory = memory + i * staging->slot_bytes;
     return HURRAY_OK;
