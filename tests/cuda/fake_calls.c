@@ -200,11 +200,12 @@ static int primary_release(int index) {
 static int push_context(void *context) {
     BEGIN(push_context, context);
     FakeThread *thread = fake_thread();
-    if (code == 0 || code == HRY_CUDA_INSUFFICIENT_DRIVER) {
+    if (!fake.settings.no_driver) {
         const FakeHandle *handle = fake_handle_find(context, FAKE_CONTEXT, name);
         if (fake.contexts[handle->device].retained == 0) fake_report(FAKE_CHECK_CONTEXT, name, context, "that nobody retains");
         if (thread->depth == 16) fake_report(FAKE_CHECK_CONTEXT, name, context, "pushes without pops");
         if (code == 0) code = fake.contexts[handle->device].dead;
+        else if (!fake.contexts[handle->device].dead) fake_context_kill(handle->device, code); /* what cannot be pushed is gone */
         if (code == 0) {
             thread->mode_at_push[thread->depth] = thread->capture_mode;
             thread->stack[thread->depth++] = handle->device;

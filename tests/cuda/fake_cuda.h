@@ -116,7 +116,8 @@ void *fake_cuda_stream(int device);                   /* a stream of the caller'
 void *fake_cuda_device_memory(int device, size_t len); /* the caller's own device memory (a pool, `into`) */
 void fake_cuda_device_memory_free(void *memory);
 void fake_cuda_own_stream_2(void);                      /* from now on stream 2 is the calling thread's */
-/* The bytes as the consumer sees them: at once (producer-synced); behind an event; in a stream's order. */
+/* The bytes as the consumer sees them: at once (producer-synced); behind an event; in a stream's order (these two: unless the context
+ * has died, which the consumer's own calls tell it). */
 void fake_cuda_expect_now(const void *memory, const void *bytes, size_t len);
 void fake_cuda_expect_after(void *event, const void *memory, const void *bytes, size_t len);
 void fake_cuda_expect_on(void *stream, const void *memory, const void *bytes, size_t len);
