@@ -30,15 +30,22 @@ char *hry_path_join(const HurrayAllocator *allocator, const char *folder, size_t
     return path;
 }
 
+/* Catalogues are read at offsets, which a pipe, socket or terminal cannot do. */
+static HurrayStatus fail_unseekable(HurrayError *error) {
+    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
+                    "a pipe or a device that cannot be read at offsets, expected a file; pipe a Hurray stream into `hurray stream read` (hurray_reader_new), "
+                    "or save it to a file first");
+}
+
 HurrayStatus hry_model_open_file(const char *path, const HurrayAllocator *allocator, HryOpened *out, HurrayError *error) {
     HurrayTransportOptions options = HURRAY_TRANSPORT_OPTIONS_INIT;
+    struct stat info;
     options.allocator = allocator;
     hry_error_clear(error);
-    HurrayStatus status = hurray_transport_file(path, &options, &out->transport, error);
+    bool fifo = stat(path, &info) == 0 && S_ISFIFO(info.st_mode); /* opening it would wait for a writer */
+    HurrayStatus status = fifo ? fail_unseekable(error) : hurray_transport_file(path, &options, &out->transport, error);
     if (status == HURRAY_OK) {
-        if (!out->transport.size || !out->transport.read_at)
-            status = hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
-                              "this is no file that can be read at any place (a pipe or a device?); copy it to one, or read a stream from it in order");
+        if (!out->transport.read_at || !out->transport.size) status = fail_unseekable(error);
         if (status == HURRAY_OK) status = hry_transport_size(&out->transport, &out->size, error);
         if (status == HURRAY_OK) status = hry_sniff(&out->transport, out->size, path, allocator, &out->format, error);
         if (status != HURRAY_OK) hry_transport_release(&out->transport);

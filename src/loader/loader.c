@@ -285,10 +285,11 @@ static void free_loader(HurrayLoader *loader) {
     hry_free(&allocator, loader, sizeof *loader);
 }
 
-/* After a failure the caller's transports must come back unreleased. */
-static void keep_callers_transports(HurrayLoader *loader, const HurraySource *sources, size_t count) {
-    for (size_t s = 0; s < count && s < loader->model.source_count; s++)
-        if (sources[s].transport) loader->model.sources[s].transport.release = NULL;
+/* After a failure the caller's transports must come back unreleased. One path may have become several sources, so places say nothing: what was
+ * opened here has a path. */
+static void keep_callers_transports(HurrayLoader *loader) {
+    for (size_t s = 0; s < loader->model.source_count; s++)
+        if (!loader->model.sources[s].path) loader->model.sources[s].transport.release = NULL;
 }
 
 static HurrayStatus open_loader(const char *path, const HurraySource *sources, size_t count, const HurrayLoaderOptions *options,
@@ -313,7 +314,7 @@ static HurrayStatus open_loader(const char *path, const HurraySource *sources, s
     if (status != HURRAY_OK) memset(&loader->model, 0, sizeof loader->model), loader->model.allocator = allocator;
     if (status == HURRAY_OK) {
         status = join_sources(loader, error);
-        if (status != HURRAY_OK && !path) keep_callers_transports(loader, sources, count);
+        if (status != HURRAY_OK && !path) keep_callers_transports(loader);
     }
     if (status != HURRAY_OK) {
         free_loader(loader);
@@ -325,7 +326,7 @@ static HurrayStatus open_loader(const char *path, const HurraySource *sources, s
 
 HurrayStatus hurray_loader_open(const char *path, const HurrayLoaderOptions *options, HurrayLoader **out, HurrayError *error) {
     HurrayError record;
-    if (!path || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!path || !out) return hry_fail_null(error, "path or out");
     hry_error_clear(&record);
     HurrayStatus status = open_loader(path, NULL, 0, options, out, &record);
     return status == HURRAY_OK ? status : hry_error_export(error, &record);
@@ -334,7 +335,7 @@ HurrayStatus hurray_loader_open(const char *path, const HurrayLoaderOptions *opt
 HurrayStatus hurray_loader_open_sources(const HurraySource *sources, size_t count, const HurrayLoaderOptions *options, HurrayLoader **out,
                                         HurrayError *error) {
     HurrayError record;
-    if ((!sources && count) || !out) return HURRAY_ERR_NULL_POINTER;
+    if ((!sources && count) || !out) return hry_fail_null(error, "sources or out");
     hry_error_clear(&record);
     HurrayStatus status = open_loader(NULL, sources, count, options, out, &record);
     return status == HURRAY_OK ? status : hry_error_export(error, &record);
