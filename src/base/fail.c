@@ -95,6 +95,12 @@ HurrayStatus hry_fail_memory(HurrayError *error, const char *what, uint64_t byte
                     (unsigned long long)bytes, what);
 }
 
+HurrayStatus hry_fail_null(HurrayError *caller, const char *what) {
+    HurrayError error;
+    hry_fail(&error, HURRAY_ERR_NULL_POINTER, NULL, HRY_NO_OFFSET, "%s is NULL, but the call needs it", what);
+    return hry_error_export(caller, &error);
+}
+
 HurrayStatus hry_fail_callback(HurrayError *error, HurrayStatus code, HurrayStatus fallback, const char *what) {
     if (code < 0)
         hry_fail(error, code, NULL, HRY_NO_OFFSET, "the %s callback failed with status %d (%s)", what, (int)code,

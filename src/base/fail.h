@@ -27,6 +27,9 @@ HurrayStatus hry_fail(HurrayError *error, HurrayStatus code, const char *field, 
 /* NO_MEMORY: "cannot allocate N bytes for WHAT". */
 HurrayStatus hry_fail_memory(HurrayError *error, const char *what, uint64_t bytes);
 
+/* NULL_POINTER into a caller's record (NULL: not wanted): "WHAT is NULL, but the call needs it". */
+HurrayStatus hry_fail_null(HurrayError *caller, const char *what);
+
 /* A failing callback: `code` is returned to the caller as it is when negative, else it becomes `fallback`
  * (TRANSPORT, DEVICE) with a text that says so. what: "read_at", "freeze", ... */
 HurrayStatus hry_fail_callback(HurrayError *error, HurrayStatus code, HurrayStatus fallback, const char *what);

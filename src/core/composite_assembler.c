@@ -71,7 +71,7 @@ struct HurrayCompositeAssembler {
 };
 
 HurrayStatus hurray_composite_assembler_new(const HurrayReaderOptions *options, HurrayCompositeAssembler **out, HurrayError *error) {
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     HurrayReaderOptions latest = HURRAY_READER_OPTIONS_INIT;
     HurrayAllocator allocator;
     HurrayError local;

@@ -252,7 +252,7 @@ HurrayStatus hry_item_view_element(const HurrayItem *item, uint64_t node, const 
 
 HurrayStatus hurray_item_dense(const HurrayItem *item, uint64_t node, uint8_t type, void *dst, size_t len, HurrayError *error) {
     HurrayError local;
-    if (!item || (!dst && len != 0)) return HURRAY_ERR_NULL_POINTER;
+    if (!item || (!dst && len != 0)) return hry_fail_null(error, "item or dst");
     hry_error_clear(&local);
     HurrayStatus status = hry_item_view_dense(item, node, type, dst, len, &local);
     return status == HURRAY_OK ? status : hry_error_export(error, &local);
@@ -261,7 +261,7 @@ HurrayStatus hurray_item_dense(const HurrayItem *item, uint64_t node, uint8_t ty
 HurrayStatus hurray_item_element(const HurrayItem *item, uint64_t node, const uint64_t *index, uint32_t rank, uint8_t type, void *dst,
                                  size_t len, HurrayError *error) {
     HurrayError local;
-    if (!item || (!index && rank != 0) || !dst) return HURRAY_ERR_NULL_POINTER;
+    if (!item || (!index && rank != 0) || !dst) return hry_fail_null(error, "item or index or dst");
     hry_error_clear(&local);
     HurrayStatus status = hry_item_view_element(item, node, index, rank, type, dst, len, &local);
     return status == HURRAY_OK ? status : hry_error_export(error, &local);

@@ -306,7 +306,7 @@ HurrayStatus hurray_destination_host(const HurrayHostOptions *user, HurrayDestin
     HurrayHostOptions options = HURRAY_HOST_OPTIONS_INIT;
     HurrayAllocator allocator;
     Host *host = NULL;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     HurrayStatus status = hry_options_read(&options, sizeof options, sizeof options, user, "HurrayHostOptions", &local);
     if (status == HURRAY_OK) status = check_options(&options, &local);
     if (status == HURRAY_OK) status = hry_alloc_resolve(options.allocator, &allocator, &local);

@@ -155,7 +155,7 @@ HurrayStatus hry_destination_in_place(HryMapping *const *sources, size_t count, 
 HurrayStatus hurray_destination_in_place(const HurrayTransport *source, HurrayDestinationAlloc *out, HurrayError *error) {
     HurrayError local;
     HryTransportAccess access;
-    if (!source || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!source || !out) return hry_fail_null(error, "source or out");
     hry_transport_access(source, &access);
     if (access.kind != HRY_TRANSPORT_MAPPING) {
         hry_fail(

@@ -50,7 +50,7 @@ HurrayStatus hurray_host_info(HurrayHostInfo *out, HurrayError *error) {
     HurrayError local;
     HryNuma *numa = NULL;
     HurrayAllocator allocator = hry_alloc_default();
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     HurrayStatus status = hry_numa_new(&allocator, &numa, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);
     uint64_t huge = file_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");

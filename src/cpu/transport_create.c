@@ -206,7 +206,7 @@ void hry_transport_create_use(HurrayTransport *transport, const HryFileCalls *ca
 
 HurrayStatus hurray_transport_create(const char *path, const HurrayTransportOptions *user, HurrayTransport *out, HurrayError *error) {
     HurrayError local;
-    if (!path || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!path || !out) return hry_fail_null(error, "path or out");
     HurrayStatus status = hry_transport_create(path, false, user, out, &local);
     return status == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);
 }

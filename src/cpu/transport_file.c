@@ -214,7 +214,7 @@ HurrayStatus hurray_transport_file(const char *path, const HurrayTransportOption
     HurrayError local;
     HurrayTransportOptions options;
     HurrayAllocator allocator;
-    if (!path || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!path || !out) return hry_fail_null(error, "path or out");
     HurrayStatus status = hry_transport_options(user, 0, &options, &allocator, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -232,7 +232,7 @@ HurrayStatus hurray_transport_fd(int fd, const HurrayTransportOptions *user, Hur
     HurrayError local;
     HurrayTransportOptions options;
     HurrayAllocator allocator;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     HurrayStatus status = hry_transport_options(user, HURRAY_TRANSPORT_OWN_FD, &options, &allocator, &local);
     if (status == HURRAY_OK) status = over_fd(fd, NULL, (options.flags & HURRAY_TRANSPORT_OWN_FD) != 0, &options, &allocator, out, &local);
     return status == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);

@@ -247,7 +247,7 @@ HurrayStatus hurray_transport_gzip(HurrayTransport *inner, const HurrayTransport
     HurrayError local;
     HurrayTransportOptions options;
     HurrayAllocator allocator;
-    if (!inner || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!inner || !out) return hry_fail_null(error, "inner or out");
     HurrayStatus status = hry_transport_options(user, 0, &options, &allocator, &local);
     if (status == HURRAY_OK) status = check_inner(inner, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);

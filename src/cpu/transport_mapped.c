@@ -11,7 +11,7 @@ HurrayStatus hurray_transport_mapped(const char *path, const HurrayTransportOpti
     HurrayTransportOptions options;
     HurrayAllocator allocator;
     HryMapping *mapping;
-    if (!path || !out) return HURRAY_ERR_NULL_POINTER;
+    if (!path || !out) return hry_fail_null(error, "path or out");
     HurrayStatus status = hry_transport_options(user, 0, &options, &allocator, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

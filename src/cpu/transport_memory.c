@@ -78,7 +78,7 @@ HurrayStatus hurray_transport_memory(const void *data, size_t len, HurrayRelease
     HurrayTransportOptions options;
     HurrayAllocator allocator;
     HryMapping *mapping;
-    if (!out || (!data && len)) return HURRAY_ERR_NULL_POINTER;
+    if (!out || (!data && len)) return hry_fail_null(error, "out or data");
     HurrayStatus status = hry_transport_options(user, 0, &options, &allocator, &local);
     if (status == HURRAY_OK) status = hry_mapping_memory(data, len, release, release_context, &allocator, &mapping, &local);
     if (status != HURRAY_OK) return hry_error_export(error, &local);

@@ -43,7 +43,7 @@ size_t hry_cuda_destination_copies(const HurrayDestinationAlloc *destination, Hr
 HurrayStatus hurray_destination_cuda(const HurrayCudaOptions *user, HurrayDestinationAlloc *out, HurrayError *error) {
     HurrayCudaOptions options = HURRAY_CUDA_OPTIONS_INIT;
     HurrayError local;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     hry_error_clear(&local);
     if (hry_options_read(&options, sizeof options, sizeof options, user, "HurrayCudaOptions", &local) == HURRAY_OK) no_device(&local);
     return hry_error_export(error, &local);

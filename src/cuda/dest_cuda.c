@@ -522,7 +522,7 @@ static HurrayStatus make(const HurrayCudaOptions *user, HurrayDestinationAlloc *
 
 HurrayStatus hurray_destination_cuda(const HurrayCudaOptions *options, HurrayDestinationAlloc *out, HurrayError *error) {
     HurrayError local;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     hry_error_clear(&local);
     return make(options, out, &local) == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);
 }

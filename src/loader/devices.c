@@ -19,7 +19,7 @@ static HurrayStatus none_of(uint8_t tag, HurrayError *error) {
 HurrayStatus hurray_device_count(uint8_t device_tag, uint32_t *out, HurrayError *error) {
     HurrayError local;
     uint32_t count = 0;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     hry_error_clear(&local);
     HurrayStatus status = check_tag(device_tag, &local);
     if (status == HURRAY_OK && device_tag == HURRAY_DEVICE_CUDA) status = hry_cuda_device_count(&count, &local);
@@ -30,7 +30,7 @@ HurrayStatus hurray_device_count(uint8_t device_tag, uint32_t *out, HurrayError 
 
 HurrayStatus hurray_device_find(uint8_t device_tag, const void *text, size_t len, int32_t *index, HurrayError *error) {
     HurrayError local;
-    if (!index || (!text && len)) return HURRAY_ERR_NULL_POINTER;
+    if (!index || (!text && len)) return hry_fail_null(error, "index or text");
     hry_error_clear(&local);
     HurrayStatus status = check_tag(device_tag, &local);
     if (status == HURRAY_OK)
@@ -41,7 +41,7 @@ HurrayStatus hurray_device_find(uint8_t device_tag, const void *text, size_t len
 HurrayStatus hurray_device_info(uint8_t device_tag, int32_t device_index, uint32_t flags, HurrayDeviceInfo *out, HurrayError *error) {
     HurrayError local;
     HurrayDeviceInfo info = HURRAY_DEVICE_INFO_INIT;
-    if (!out) return HURRAY_ERR_NULL_POINTER;
+    if (!out) return hry_fail_null(error, "out");
     hry_error_clear(&local);
     HurrayStatus status = check_tag(device_tag, &local);
     if (status == HURRAY_OK && (flags & ~HURRAY_DEVICE_FREE_BYTES))
