@@ -43,6 +43,7 @@ static void hold_standard_descriptors(void) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is then an error of the write */
     hold_standard_descriptors();
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere */
     if (argc < 2) {
