@@ -41,8 +41,10 @@ static inline void *hry_arena_take_aligned(HryArena *arena, size_t len) {
         arena->left = 0;
         return hry_arena_take(arena, len);
     }
-    arena->at += skip;
-    arena->left -= skip;
+    if (skip) {
+        arena->at += skip;
+        arena->left -= skip;
+    }
     return hry_arena_take(arena, len);
 }
 

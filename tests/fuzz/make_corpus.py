@@ -56,6 +56,7 @@ ggufs = {
     'arrays': gguf([s('a') + struct.pack('<IIQ', 9, 8, 3) + s('x') + s('yy') + s(''), s('b') + struct.pack('<IIQ', 9, 0, 4) + b'abcd',
                     s('n') + struct.pack('<IIQIQHIQ', 9, 9, 2, 2, 1, 7, 7, 0)], []),
     'tensors': gguf([s('general.alignment') + struct.pack('<II', 4, 8)], [info('a', [32, 2], 8, 0), info('b', [3], 1, 72), info('c', [], 28, 80)], bytes(96), alignment=8),
+    'empty-array-first': gguf([s('k' * 171) + struct.pack('<IIQ', 9, 4, 0)], []),
     'split': gguf([s('split.no') + struct.pack('<IH', 2, 0), s('split.count') + struct.pack('<IH', 2, 2)], []),
     'mxfp4': gguf([], [info('m', [64, 1, 2], 39, 0)], bytes(68)),
 }
