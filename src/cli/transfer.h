@@ -5,7 +5,7 @@
 #include "model.h"
 #include "progress.h"
 
-#define TRANSFER_PIECE (UINT64_C(4) << 20)
+#define TRANSFER_PIECE (UINT64_C(256) << 10) /* stays in the processor's cache from read to checksum to write */
 
 /* Which tensors: names or patterns (none: all); a head brings its members. */
 typedef struct Selection {
