@@ -126,8 +126,10 @@ static void run(const Cut *cut, size_t wanted, double seconds[3]) {
     cut->head(count, head_shape);
     for (size_t i = 0; i <= count; i++) {
         if (i) cut->box(i - 1, count, offset, shape);
-        HurrayDescriptor *d = i ? build(cut->rank, shape, head_shape, offset, 0) : build(cut->rank, head_shape, NULL, NULL, (uint32_t)count);
-        nodes[i] = (HurrayCompositeNode){.kind = i ? HURRAY_NODE_TENSOR : HURRAY_NODE_COMPOSITE, .member_count = i ? 0 : (uint32_t)count, .descriptor = d};
+        HurrayDescriptor *d =
+            i ? build(cut->rank, shape, head_shape, offset, 0) : build(cut->rank, head_shape, NULL, NULL, (uint32_t)count);
+        nodes[i] = (HurrayCompositeNode){
+            .kind = i ? HURRAY_NODE_TENSOR : HURRAY_NODE_COMPOSITE, .member_count = i ? 0 : (uint32_t)count, .descriptor = d};
     }
     seconds[0] = seconds[1] = seconds[2] = 0;
     if (with_data) {

@@ -99,7 +99,9 @@ static HurrayTensor *make(const Case *c) {
         uint8_t *bytes = aligned_alloc(64, size);
         if (!bytes) exit(1);
         for (uint64_t k = 0; k < size; k++) bytes[k] = (uint8_t)(k % 61 + 1);
-        need(hurray_buffer_from_ptr(bytes, handles[i].byte_size, 64, HURRAY_DEVICE_CPU, HURRAY_SYNC_PRODUCER_SYNCED, HURRAY_MEMORY_STANDARD, let_go, NULL, &buffer), c->name);
+        need(hurray_buffer_from_ptr(bytes, handles[i].byte_size, 64, HURRAY_DEVICE_CPU, HURRAY_SYNC_PRODUCER_SYNCED, HURRAY_MEMORY_STANDARD,
+                                    let_go, NULL, &buffer),
+             c->name);
         need(hurray_buffer_list_push(list, buffer), c->name);
     }
     need(hurray_tensor_new(descriptor, list, NULL, &tensor, &error), c->name);
@@ -128,10 +130,14 @@ static void measure(const Case *c) {
     hurray_tensor_destroy(&tensor);
 }
 
-#define PLAIN(name, type) {name, type, HURRAY_LAYOUT_ROW_MAJOR, 0, 0, HURRAY_TYPE_FLOAT32, 0, 0, 0, 0, 0}
-#define ORDER(name, type, layout, view) {name, type, layout, 0, 0, view, 0, 0, 0, 0, 0}
-#define QUANT(name, type, layout, scheme, scale, axis, block) {name, type, layout, scheme, scale, HURRAY_TYPE_FLOAT32, axis, block, 0, 0, 0}
-#define BLOCK(name, number, elements, bytes) {name, HURRAY_TYPE_FLOAT32, 0xF0, 0, 0, HURRAY_TYPE_FLOAT32, 0, 0, number, elements, bytes}
+#define PLAIN(name, type)                                                                                                                  \
+    { name, type, HURRAY_LAYOUT_ROW_MAJOR, 0, 0, HURRAY_TYPE_FLOAT32, 0, 0, 0, 0, 0 }
+#define ORDER(name, type, layout, view)                                                                                                    \
+    { name, type, layout, 0, 0, view, 0, 0, 0, 0, 0 }
+#define QUANT(name, type, layout, scheme, scale, axis, block)                                                                              \
+    { name, type, layout, scheme, scale, HURRAY_TYPE_FLOAT32, axis, block, 0, 0, 0 }
+#define BLOCK(name, number, elements, bytes)                                                                                               \
+    { name, HURRAY_TYPE_FLOAT32, 0xF0, 0, 0, HURRAY_TYPE_FLOAT32, 0, 0, number, elements, bytes }
 
 static const Case cases[] = {
     ORDER("float32, a copy", HURRAY_TYPE_FLOAT32, HURRAY_LAYOUT_ROW_MAJOR, 0),
@@ -154,9 +160,12 @@ static const Case cases[] = {
     QUANT("int8 per tensor", HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_TENSOR_AFFINE, 0, 0, 0),
     QUANT("int8 per row", HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_CHANNEL_AFFINE, HURRAY_TYPE_FLOAT32, 0, 0),
     QUANT("int8 per column", HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_CHANNEL_AFFINE, HURRAY_TYPE_FLOAT32, 1, 0),
-    QUANT("int8 blocks of 32, float16 scales", HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE, HURRAY_TYPE_FLOAT16, 1, 32),
-    QUANT("int4 blocks of 32, float16 scales", HURRAY_TYPE_INT4, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE, HURRAY_TYPE_FLOAT16, 1, 32),
-    QUANT("int4 blocks of 32 along axis 0", HURRAY_TYPE_INT4, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE, HURRAY_TYPE_FLOAT16, 0, 32),
+    QUANT("int8 blocks of 32, float16 scales", HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE,
+          HURRAY_TYPE_FLOAT16, 1, 32),
+    QUANT("int4 blocks of 32, float16 scales", HURRAY_TYPE_INT4, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE,
+          HURRAY_TYPE_FLOAT16, 1, 32),
+    QUANT("int4 blocks of 32 along axis 0", HURRAY_TYPE_INT4, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_PER_BLOCK_AFFINE, HURRAY_TYPE_FLOAT16,
+          0, 32),
     QUANT("NF4 blocks of 64", HURRAY_TYPE_UINT4, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_NF4, 0, 1, 64),
     QUANT("MXFP4 blocks of 32", HURRAY_TYPE_FLOAT4_E2M1, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_MXFP, 0, 1, 32),
     QUANT("MXFP8 blocks of 32", HURRAY_TYPE_FLOAT8_E4M3, HURRAY_LAYOUT_ROW_MAJOR, HURRAY_QUANT_MXFP, 0, 1, 32),

@@ -111,7 +111,8 @@ static int plain(const char *how, const char *path, unsigned threads) {
     for (unsigned t = 0; t < threads; t++) pthread_create(&thread[t], NULL, read_some, &limit);
     for (unsigned t = 0; t < threads; t++) pthread_join(thread[t], NULL);
     double took = now() - begin;
-    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %zu, \"peak_kib\": %ld, \"detail\": \"threads %u\"}\n", took, cpu() - used, limit.size, peak_kib(), threads);
+    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %zu, \"peak_kib\": %ld, \"detail\": \"threads %u\"}\n", took, cpu() - used,
+           limit.size, peak_kib(), threads);
     return 0;
 }
 
@@ -170,11 +171,13 @@ static int load(const struct Way *way, const char *path, unsigned threads) {
     double begin_free = now();
     hurray_tensor_set_destroy(&set);
     hurray_loader_destroy(&loader);
-    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %llu, \"peak_kib\": %ld, \"open\": %.6f, \"load\": %.6f, \"free\": %.6f, \"ranges\": %llu, \"read\": %llu, \"in_place\": %llu, "
+    printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %llu, \"peak_kib\": %ld, \"open\": %.6f, \"load\": %.6f, \"free\": %.6f, "
+           "\"ranges\": %llu, \"read\": %llu, \"in_place\": %llu, "
            "\"verified\": %llu, \"detail\": \"%s%s, threads %u, depth %u\", \"reason\": \"%s\"}\n",
-           took, used, (unsigned long long)bytes, peak, opened - begin, loaded - opened, now() - begin_free, (unsigned long long)stats.ranges,
-           (unsigned long long)stats.bytes_read, (unsigned long long)stats.bytes_in_place, (unsigned long long)stats.bytes_verified,
-           row.io < 4 ? io_names[row.io] : "?", row.direct == HURRAY_ON ? " direct" : "", row.threads, row.queue_depth, row.reason ? row.reason : "");
+           took, used, (unsigned long long)bytes, peak, opened - begin, loaded - opened, now() - begin_free,
+           (unsigned long long)stats.ranges, (unsigned long long)stats.bytes_read, (unsigned long long)stats.bytes_in_place,
+           (unsigned long long)stats.bytes_verified, row.io < 4 ? io_names[row.io] : "?", row.direct == HURRAY_ON ? " direct" : "",
+           row.threads, row.queue_depth, row.reason ? row.reason : "");
     return 0;
 }
 

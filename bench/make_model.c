@@ -26,7 +26,8 @@ static int write_hrry(const char *path, uint64_t each, uint64_t count, uint8_t *
     spec.rank = 1;
     spec.shape = &each;
     spec.element_type = HURRAY_TYPE_UINT8;
-    if (hurray_transport_create(path, NULL, &transport, &error) != HURRAY_OK || hurray_file_writer_new_ex(&transport, NULL, &writer, &error) != HURRAY_OK ||
+    if (hurray_transport_create(path, NULL, &transport, &error) != HURRAY_OK ||
+        hurray_file_writer_new_ex(&transport, NULL, &writer, &error) != HURRAY_OK ||
         hurray_descriptor_new(&spec, NULL, &descriptor, &error) != HURRAY_OK)
         return fprintf(stderr, "%s\n", error.message), 1;
     for (uint64_t t = 0; t < count; t++) {
@@ -45,8 +46,9 @@ static int write_safetensors(const char *path, uint64_t each, uint64_t count, ui
     size_t used = 0;
     if (!file || !header) return 1;
     for (uint64_t t = 0; t < count; t++)
-        used += (size_t)sprintf(header + used, "%c\"tensor.%" PRIu64 "\":{\"dtype\":\"U8\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-                                t ? ',' : '{', t, each, t * each, (t + 1) * each);
+        used += (size_t)sprintf(
+            header + used, "%c\"tensor.%" PRIu64 "\":{\"dtype\":\"U8\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+            t ? ',' : '{', t, each, t * each, (t + 1) * each);
     header[used++] = '}';
     uint64_t length = used;
     fwrite(&length, 8, 1, file);
@@ -63,5 +65,5 @@ int main(int argc, char **argv) {
     if (!data) return 3;
     size_t len = strlen(argv[1]);
     return len > 12 && strcmp(argv[1] + len - 12, ".safetensors") == 0 ? write_safetensors(argv[1], each, count, data)
-                                                                         : write_hrry(argv[1], each, count, data);
+                                                                       : write_hrry(argv[1], each, count, data);
 }

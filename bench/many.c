@@ -1,6 +1,7 @@
-/* many DIR [COUNT...]: files of very many tensors. Opening one of a million (of which only the index is real): memory against the size of its index, a lookup's time;
- * loading files of COUNT tensors of 16 bytes each (10000 and 100000): the time should grow in proportion. Files are made in DIR once and kept.
- * Prints lines of NAME VALUE... for people. Times are the best of three, of this processor where the work is on one thread. */
+/* many DIR [COUNT...]: files of very many tensors. Opening one of a million (of which only the index is real): memory against the size of
+ * its index, a lookup's time; loading files of COUNT tensors of 16 bytes each (10000 and 100000): the time should grow in proportion. Files
+ * are made in DIR once and kept. Prints lines of NAME VALUE... for people. Times are the best of three, of this processor where the work is
+ * on one thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,14 +86,17 @@ static void write_hrry(const char *path, uint64_t count, uint64_t each) {
     spec.rank = 1;
     spec.shape = &each;
     spec.element_type = HURRAY_TYPE_UINT8;
-    if (each) need(hurray_transport_create(path, NULL, &transport, &error), path, &error);
-    else if (!(sparse.file = fopen(path, "wb"))) exit(3);
+    if (each)
+        need(hurray_transport_create(path, NULL, &transport, &error), path, &error);
+    else if (!(sparse.file = fopen(path, "wb")))
+        exit(3);
     need(hurray_file_writer_new_ex(&transport, NULL, &writer, &error), path, &error);
     need(hurray_descriptor_new(&spec, NULL, &descriptor, &error), "descriptor", &error);
     for (uint64_t t = 0; t < count; t++) {
         int len = snprintf(name, sizeof name, "model.layers.%" PRIu64 ".weight", t);
         memcpy(data, &t, sizeof t);
-        need(hurray_file_writer_write_tensor(writer, name, (size_t)len, descriptor, &slice, 1), path, hurray_file_writer_last_error(writer));
+        need(hurray_file_writer_write_tensor(writer, name, (size_t)len, descriptor, &slice, 1), path,
+             hurray_file_writer_last_error(writer));
     }
     sparse.keep = 1;
     need(hurray_file_writer_finish(writer, NULL, 0), path, hurray_file_writer_last_error(writer));
@@ -107,7 +111,9 @@ static void write_safetensors(const char *path, uint64_t count, uint64_t each) {
     if (!file || !header) exit(3);
     size_t used = 0;
     for (uint64_t t = 0; t < count; t++)
-        used += (size_t)sprintf(header + used, "%c\"model.layers.%" PRIu64 ".weight\":{\"dtype\":\"U8\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+        used += (size_t)sprintf(header + used,
+                                "%c\"model.layers.%" PRIu64 ".weight\":{\"dtype\":\"U8\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%" PRIu64
+                                ",%" PRIu64 "]}",
                                 t ? ',' : '{', t, each, t * each, (t + 1) * each);
     header[used++] = '}';
     while (used % 8) header[used++] = ' ';
@@ -124,8 +130,10 @@ static const char *file_of(const char *dir, const char *kind, uint64_t count, ui
     struct stat st;
     snprintf(path, sizeof path, "%s/many-%" PRIu64 "x%" PRIu64 ".%s", dir, count, each, kind);
     if (stat(path, &st) == 0) return path;
-    if (strcmp(kind, "hrry") == 0) write_hrry(path, count, each);
-    else write_safetensors(path, count, each);
+    if (strcmp(kind, "hrry") == 0)
+        write_hrry(path, count, each);
+    else
+        write_safetensors(path, count, each);
     return path;
 }
 
@@ -181,8 +189,8 @@ static void open_big(const char *path, uint64_t count) {
         if (one < ns) ns = one;
         hurray_loader_destroy(&loader);
     }
-    printf("open %8" PRIu64 " tensors, loader:      index %.1f MB, peak memory %.2f x index, %.3f s cpu, a lookup %.0f ns\n", count, (double)index / 1e6,
-           (double)memory.peak / (double)index, best, ns);
+    printf("open %8" PRIu64 " tensors, loader:      index %.1f MB, peak memory %.2f x index, %.3f s cpu, a lookup %.0f ns\n", count,
+           (double)index / 1e6, (double)memory.peak / (double)index, best, ns);
 }
 
 static void load_all(const char *path, const char *kind, uint64_t count) {
@@ -204,8 +212,8 @@ static void load_all(const char *path, const char *kind, uint64_t count) {
         for (int k = 0; k < 4; k++)
             if (took[k] < best[k]) best[k] = took[k];
     }
-    printf("load %8" PRIu64 " tensors, %-11s open %.4f s (cpu %.4f), load %.4f s (cpu %.4f), %.2f us a tensor\n", count, kind, best[0], best[2], best[1], best[3],
-           best[1] / (double)count * 1e6);
+    printf("load %8" PRIu64 " tensors, %-11s open %.4f s (cpu %.4f), load %.4f s (cpu %.4f), %.2f us a tensor\n", count, kind, best[0],
+           best[2], best[1], best[3], best[1] / (double)count * 1e6);
 }
 
 int main(int argc, char **argv) {
