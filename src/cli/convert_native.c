@@ -97,6 +97,6 @@ int convert_native(Conversion *conversion, uint64_t i, HurrayTensor **out) {
 int append_native(Transfer *transfer, const HurrayTensor *tensor, uint64_t bytes_read) {
     int code = append_buffers(transfer, tensor);
     transfer->done += bytes_read;
-    bar_update(transfer->bar, transfer->done, transfer->total, false);
+    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
     return code;
 }

@@ -164,7 +164,7 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
     hurray_item_destroy(&item);
     hurray_tensor_set_destroy(&set);
     transfer->done += out->bytes;
-    bar_update(transfer->bar, transfer->done, transfer->total, false);
+    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
     return code;
 }
 

@@ -95,7 +95,7 @@ int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *des
             }
             at += len;
             transfer->done += len;
-            bar_update(transfer->bar, transfer->done, transfer->total, false);
+            bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
         }
     }
     return EXIT_DONE;

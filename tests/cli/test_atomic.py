@@ -66,6 +66,7 @@ check(any(code != DONE for code in ended), 'some signal came in time', ended)
 print('ended with', ended)
 
 # a load and a verification can be interrupted as well
+check(start('convert', big, os.path.join(out, 'o.hrry')).wait() == DONE, 'whole again')
 for arguments in (['load', big], ['verify', '--data', os.path.join(out, 'o.hrry')], ['load', '--threads', '1', '--chunk', '64K', big]):
     process = start(*arguments)
     time.sleep(0.05)
