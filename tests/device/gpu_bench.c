@@ -21,7 +21,7 @@
 
 static char hrry[512], safetensors[512];
 static uint64_t sizes[LARGE + SMALL];
-static uint64_t total;
+static uint64_t total, payload; /* bytes of the .hrry file; of its tensors alone */
 static int readers;
 static uint8_t *device, *pinned, *pageable;
 
@@ -166,7 +166,7 @@ static double our_round(const char *path, HurrayLoadStats *stats, HurrayPathStat
     return status == HURRAY_OK ? took : 0;
 }
 
-static double rate(double seconds) { return seconds > 0 ? (double)total / seconds / 1e9 : 0; }
+static double rate(uint64_t bytes, double seconds) { return seconds > 0 ? (double)bytes / seconds / 1e9 : 0; }
 
 static int warm(void) {
     double link[ROUNDS], reads[ROUNDS], plain[ROUNDS], a[ROUNDS], b[ROUNDS], foreign[ROUNDS];
@@ -174,12 +174,12 @@ static int warm(void) {
     HurrayPathStats row = HURRAY_PATH_STATS_INIT;
     for (int round = -1; round < ROUNDS; round++) { /* the first one warms up and does not count */
         size_t r = round < 0 ? 0 : (size_t)round;
-        link[r] = rate(link_round());
-        reads[r] = rate(read_round(hrry, 0));
-        a[r] = rate(our_round(hrry, &stats, &row));
-        plain[r] = rate(plain_round(hrry));
-        foreign[r] = rate(our_round(safetensors, &stats, &row));
-        b[r] = rate(our_round(hrry, &stats, &row));
+        link[r] = rate(total, link_round());
+        reads[r] = rate(total, read_round(hrry, 0));
+        a[r] = rate(payload, our_round(hrry, &stats, &row));
+        plain[r] = rate(total, plain_round(hrry));
+        foreign[r] = rate(payload, our_round(safetensors, &stats, &row));
+        b[r] = rate(payload, our_round(hrry, &stats, &row));
         if (a[r] == 0 || b[r] == 0 || foreign[r] == 0) return 1;
     }
     printf("warm, %.2f GB, %d readers, staging %s, io %u%s%s\n", (double)total / 1e9, readers,
@@ -202,11 +202,11 @@ static int cold(void) {
     HurrayPathStats row = HURRAY_PATH_STATS_INIT;
     for (size_t r = 0; r < 3; r++) {
         if (!drop(hrry)) return printf("SKIP(cold): the file stays in the page cache here\n"), 0;
-        reads[r] = rate(read_round(hrry, 1));
+        reads[r] = rate(total, read_round(hrry, 1));
         drop(hrry);
-        ours[r] = rate(our_round(hrry, &stats, &row));
+        ours[r] = rate(payload, our_round(hrry, &stats, &row));
         drop(hrry);
-        plain[r] = rate(plain_round(hrry));
+        plain[r] = rate(total, plain_round(hrry));
         if (ours[r] == 0) return 1;
     }
     printf("cold, %.2f GB, io %u%s\n", (double)total / 1e9, (unsigned)row.io, row.direct == HURRAY_ON ? ", past the page cache" : "");
@@ -229,6 +229,7 @@ int main(int argc, char **argv) {
     snprintf(hrry, sizeof hrry, "%s/bench.hrry", argv[1]);
     snprintf(safetensors, sizeof safetensors, "%s/bench.safetensors", argv[1]);
     for (uint64_t i = 0; i < LARGE + SMALL; i++) sizes[i] = i < LARGE ? mib * MIB / LARGE : 16 + i % 4000;
+    for (uint64_t i = 0; i < LARGE + SMALL; i++) payload += sizes[i];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     readers = cores < 1 ? 1 : cores > 16 ? 16 : (int)cores;
     double begin = now();
