@@ -106,10 +106,10 @@ def check_tests_named(page, text):
         if not os.path.exists(os.path.join(source, name)):
             faults.append('%s names %s, which is not there' % (page, name))
             continue
-        body = read(name)
         for case in re.findall(r'`(\w+)`', names):
-            if not re.search(r'\b%s\b' % case, body):
-                faults.append('%s: %s has no test %s' % (page, name, case))
+            if not re.search(r'\b%s\b' % case, read(name)):
+                rest = [f for f in os.listdir(source + '/tests/' + room) if re.search(r'\b%s\b' % case, read('tests/%s/%s' % (room, f)))]
+                faults.append('%s: %s has no test %s; it is in: %s' % (page, name, case, ', '.join(rest) or 'no file of that folder'))
 
 
 with tempfile.TemporaryDirectory() as scratch:
