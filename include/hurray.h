@@ -272,7 +272,7 @@ typedef struct HurrayLayout {
     const uint32_t *bits, *mode_order;
     uint64_t num_pages; uint32_t page_size, paged_axis, num_seqs, layer_index; uint8_t kv_role, index_type, reserved[2];
     uint32_t member_count;
-    uint64_t private_id; const void *private_data; uint32_t private_len;
+    uint64_t private_id; const void *private_data; uint32_t private_len, reserved2;
 } HurrayLayout;
 #define HURRAY_LAYOUT_INIT { .struct_size = sizeof(HurrayLayout) }
 /** A quantization section (4): scheme says which members mean something. */
@@ -285,7 +285,7 @@ typedef struct HurrayQuantization {
 /** Statistics (6), advisory: computed_mask says which members are set. */
 typedef struct HurrayStatistics {
     uint32_t struct_size, computed_mask;
-    uint64_t nnz; double sparsity_ratio, min, max, abs_max, mean, stddev; uint8_t nm_n, nm_m, has_nan, has_inf;
+    uint64_t nnz; double sparsity_ratio, min, max, abs_max, mean, stddev; uint8_t nm_n, nm_m, has_nan, has_inf, reserved[4];
 } HurrayStatistics;
 #define HURRAY_STATISTICS_INIT { .struct_size = sizeof(HurrayStatistics) }
 /** What a private element type is (2.1). */

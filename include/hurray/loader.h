@@ -110,7 +110,7 @@ typedef struct HurrayLoaderOptions {
     const HurrayDeviceMemory *device_memory; uint64_t device_alignment; /**< 4096, down to 256 */
     const HurrayAllocator *allocator;
     uint64_t max_tensors, max_index_bytes, max_kv_bytes, max_descriptor_bytes, max_tensor_bytes; /**< as HurrayFileReaderOptions */
-    uint32_t max_composite_depth;
+    uint32_t max_composite_depth, reserved2; /**< reserved2: 0 */
 } HurrayLoaderOptions;
 #define HURRAY_LOADER_OPTIONS_INIT { .struct_size = sizeof(HurrayLoaderOptions), .device_index = -1 }
 
