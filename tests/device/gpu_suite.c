@@ -450,6 +450,8 @@ int main(int argc, char **argv) {
     shrinking_file();
     negative_control(consumer, mine);
     unlink(small_model);
+    cudaStreamDestroy(consumer), cudaStreamDestroy(mine);
+    cudaDeviceReset(); /* nothing of the library lives any more; memcheck looks for leaks here */
     printf("RESULT gpu_suite %d checks, %d wrong\n", atomic_load(&checks), atomic_load(&wrong));
     return atomic_load(&wrong) ? 1 : 0;
 }
