@@ -17,6 +17,7 @@ typedef struct Source {
 } Source;
 
 struct HurrayFileReader {
+    HurrayFileReader *self; /* so that calls that only look keep the last error too */
     HryHandle handle;
     HurrayFileReaderCore *core;
     Source *source;
@@ -103,6 +104,7 @@ static HurrayStatus drive(HurrayFileReaderCore *core, const HurrayTransport *tra
 static HurrayStatus make_reader(Source *source, HurrayFileReaderCore *core, HurrayFileReader **out, HurrayError *error) {
     HurrayFileReader *reader = hry_alloc(&source->allocator, sizeof *reader);
     if (!reader) return hry_fail_memory(error, "a file reader", sizeof *reader);
+    reader->self = reader;
     hry_handle_init(&reader->handle);
     reader->core = core;
     reader->source = source;
@@ -193,32 +195,60 @@ HurrayStatus hurray_file_reader_destroy(HurrayFileReader **reader) {
 
 const HurrayError *hurray_file_reader_last_error(const HurrayFileReader *reader) { return reader ? &reader->handle.error : NULL; }
 
+static HurrayStatus fail_place(HurrayError *error, const char *what, uint64_t i, uint64_t count) {
+    return hry_fail(error, HURRAY_ERR_INDEX_OUT_OF_BOUNDS, what, HRY_NO_OFFSET, "%s %llu was asked for, the file has %llu", what,
+                    (unsigned long long)i, (unsigned long long)count);
+}
+
+static HurrayStatus fail_name(HurrayError *error, const char *what, const void *name, size_t len, uint64_t count) {
+    char shown[136];
+    hry_fail(error, HURRAY_ERR_NOT_FOUND, NULL, HRY_NO_OFFSET, "no %s \"%s\" among the %llu of the file; names are compared byte by byte", what,
+             hry_escape(shown, sizeof shown, name, len), (unsigned long long)count);
+    if (what[0] == 't') hry_error_set_tensor(error, name, len, HURRAY_NONE);
+    return error->code;
+}
+
+/* A question that the core answers; on_failure, an expression, fills `error`. */
+#define LOOK(condition, question, on_failure)                                                                                              \
+    if (!reader || !(condition)) return HURRAY_ERR_NULL_POINTER;                                                                           \
+    HryHandle *handle = &reader->self->handle;                                                                                             \
+    HurrayError *error = &handle->error;                                                                                                   \
+    HurrayStatus status = hry_handle_enter(handle);                                                                                        \
+    if (status != HURRAY_OK) return status;                                                                                                \
+    const HryCatalogue *catalogue = hry_file_reader_core_context(reader->core)->catalogue;                                                 \
+    status = question;                                                                                                                     \
+    if (status == HURRAY_ERR_INDEX_OUT_OF_BOUNDS || status == HURRAY_ERR_NOT_FOUND) (void)(on_failure);                                    \
+    (void)catalogue, (void)error;                                                                                                          \
+    return hry_handle_leave(handle, status)
+
 HurrayStatus hurray_file_reader_tensor_count(const HurrayFileReader *reader, uint64_t *out) {
-    return reader ? hurray_file_reader_core_tensor_count(reader->core, out) : HURRAY_ERR_NULL_POINTER;
+    LOOK(out, hurray_file_reader_core_tensor_count(reader->core, out), 0);
 }
 
 HurrayStatus hurray_file_reader_tensor_name(const HurrayFileReader *reader, uint64_t i, const uint8_t **name, size_t *len) {
-    return reader ? hurray_file_reader_core_tensor_name(reader->core, i, name, len) : HURRAY_ERR_NULL_POINTER;
+    LOOK(name && len, hurray_file_reader_core_tensor_name(reader->core, i, name, len), fail_place(error, "tensor", i, catalogue->entry_count));
 }
 
 HurrayStatus hurray_file_reader_find(const HurrayFileReader *reader, const void *name, size_t len, uint64_t *i) {
-    return reader ? hurray_file_reader_core_find(reader->core, name, len, i) : HURRAY_ERR_NULL_POINTER;
+    LOOK(i && (name || len == 0), hurray_file_reader_core_find(reader->core, name, len, i),
+         fail_name(error, "tensor", name, len, catalogue->entry_count));
 }
 
 HurrayStatus hurray_file_reader_info(const HurrayFileReader *reader, HurraySourceInfo *out) {
-    return reader ? hurray_file_reader_core_info(reader->core, out) : HURRAY_ERR_NULL_POINTER;
+    LOOK(out, hurray_file_reader_core_info(reader->core, out), 0);
 }
 
 HurrayStatus hurray_file_reader_kv_count(const HurrayFileReader *reader, uint64_t *out) {
-    return reader ? hurray_file_reader_core_kv_count(reader->core, out) : HURRAY_ERR_NULL_POINTER;
+    LOOK(out, hurray_file_reader_core_kv_count(reader->core, out), 0);
 }
 
 HurrayStatus hurray_file_reader_kv_entry(const HurrayFileReader *reader, uint64_t i, HurrayKvEntry *out) {
-    return reader ? hurray_file_reader_core_kv_entry(reader->core, i, out) : HURRAY_ERR_NULL_POINTER;
+    LOOK(out, hurray_file_reader_core_kv_entry(reader->core, i, out), fail_place(error, "metadata entry", i, catalogue->kv_count));
 }
 
 HurrayStatus hurray_file_reader_kv_find(const HurrayFileReader *reader, const void *key, size_t len, HurrayKvEntry *out) {
-    return reader ? hurray_file_reader_core_kv_find(reader->core, key, len, out) : HURRAY_ERR_NULL_POINTER;
+    LOOK(out && (key || len == 0), hurray_file_reader_core_kv_find(reader->core, key, len, out),
+         fail_name(error, "metadata key", key, len, catalogue->kv_count));
 }
 
 /* ---- jobs ---- */

@@ -116,6 +116,60 @@ static void the_simplest_use_reads_names_metadata_tensors_and_composites(void **
     tear_down(&s);
 }
 
+/* A question is a call too: last_error is about it. */
+static void a_question_that_fails_says_why_and_one_that_does_not_clears_it(void **state) {
+    (void)state;
+    Setup s;
+    const uint8_t *name;
+    size_t len;
+    uint64_t i;
+    HurrayKvEntry kv;
+    set_up(&s, 0);
+    const HurrayError *error = hurray_file_reader_last_error(s.reader);
+    assert_int_equal(hurray_file_reader_find(s.reader, "no\n", 3, &i), HURRAY_ERR_NOT_FOUND);
+    assert_int_equal(error->code, HURRAY_ERR_NOT_FOUND);
+    assert_string_equal(error->tensor, "no\\x0a");
+    assert_int_equal(hurray_file_reader_tensor_name(s.reader, UINT64_MAX, &name, &len), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(error->code, HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_int_equal(hurray_file_reader_kv_find(s.reader, "nothing", 7, &kv), HURRAY_ERR_NOT_FOUND);
+    assert_non_null(strstr(error->message, "nothing"));
+    assert_int_equal(hurray_file_reader_kv_entry(s.reader, 99, &kv), HURRAY_ERR_INDEX_OUT_OF_BOUNDS);
+    assert_non_null(strstr(error->message, "99"));
+    assert_int_equal(hurray_file_reader_tensor_count(s.reader, &i), HURRAY_OK);
+    assert_int_equal(error->code, HURRAY_OK);
+    tear_down(&s);
+}
+
+static HurrayFileReader *looked_at;
+static HurrayTransport looked_through;
+
+static HurrayStatus look_inside(void *ctx, uint64_t offset, uint8_t *dst, size_t len, size_t *filled) {
+    uint64_t count;
+    HurrayDescriptor *descriptor = NULL;
+    if (looked_at) {
+        assert_int_equal(hurray_file_reader_tensor_count(looked_at, &count), HURRAY_ERR_BUSY);
+        assert_int_equal(hurray_file_reader_read_descriptor(looked_at, "many", 4, &descriptor), HURRAY_ERR_BUSY);
+    }
+    return looked_through.read_at(ctx, offset, dst, len, filled);
+}
+
+static void a_callback_that_asks_its_own_reader_is_told_busy(void **state) {
+    (void)state;
+    Setup s;
+    set_up(&s, 0);
+    HurrayTransport transport = script_transport(&s.script);
+    looked_through = transport;
+    transport.read_at = look_inside;
+    transport.release = NULL;
+    HurrayFileReader *reader = NULL;
+    assert_int_equal(hurray_file_reader_new(&transport, &reader), HURRAY_OK);
+    looked_at = reader;
+    read_many(reader);
+    looked_at = NULL;
+    hurray_file_reader_destroy(&reader);
+    tear_down(&s);
+}
+
 static void tensor_info_reads_a_descriptor_once(void **state) {
     (void)state;
     Setup s;
@@ -601,6 +655,8 @@ static void a_null_pointer_is_told_first(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_simplest_use_reads_names_metadata_tensors_and_composites),
+        cmocka_unit_test(a_question_that_fails_says_why_and_one_that_does_not_clears_it),
+        cmocka_unit_test(a_callback_that_asks_its_own_reader_is_told_busy),
         cmocka_unit_test(tensor_info_reads_a_descriptor_once),
         cmocka_unit_test(short_reads_are_normal),
         cmocka_unit_test(a_failing_read_costs_its_call_only),
