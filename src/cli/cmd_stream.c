@@ -19,7 +19,7 @@ static const Option options[] = {
 /* Standard input with its first bytes looked at: they are handed out again. */
 typedef struct Peeked {
     HurrayTransport inner;
-    uint8_t bytes[2];
+    uint8_t bytes[8];
     size_t len, at;
 } Peeked;
 
@@ -36,6 +36,21 @@ static HurrayStatus peeked_read(void *ctx, uint8_t *dst, size_t len, size_t *fil
 static void peeked_release(void *ctx) {
     Peeked *peeked = ctx;
     hurray_transport_release(&peeked->inner);
+}
+
+/* Reports what the input is instead. An empty one is an empty stream. */
+static bool begins_as_stream(const Peeked *peeked) {
+    if (peeked->len == 8 && memcmp(peeked->bytes, "HRRYFILE", 8) == 0) {
+        report_failure(EXIT_BAD_INPUT, "standard input",
+                       "byte 0: a .hrry file, expected a stream; open it by its name, or use `hurray stream write`");
+        return false;
+    }
+    if (memcmp(peeked->bytes, "HRRY", peeked->len < 4 ? peeked->len : 4) == 0) return true;
+    char *text = escape_text(peeked->bytes, peeked->len);
+    report_failure(EXIT_BAD_INPUT, "standard input", "byte 0: it begins with `%s`, expected a Hurray stream (HRRY), plain or gzip",
+                   text ? text : "?");
+    free(text);
+    return false;
 }
 
 /* A reader over standard input, through gzip where it begins as gzip does. */
@@ -61,7 +76,12 @@ static int open_input(Peeked *peeked, HurrayReader **reader) {
         if (filled == 0) break;
         peeked->len += filled;
     }
-    if (peeked->len == 2 && peeked->bytes[0] == 0x1F && peeked->bytes[1] == 0x8B) {
+    bool zipped = peeked->len >= 2 && peeked->bytes[0] == 0x1F && peeked->bytes[1] == 0x8B;
+    if (!zipped && !begins_as_stream(peeked)) {
+        hurray_transport_release(&peeked->inner);
+        return EXIT_BAD_INPUT;
+    }
+    if (zipped) {
         HurrayTransport inner = transport;
         if (hurray_transport_gzip(&inner, NULL, &transport, &error) != HURRAY_OK) {
             hurray_transport_release(&inner);

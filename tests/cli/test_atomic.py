@@ -37,7 +37,8 @@ began = time.time()
 process = start('convert', big, os.path.join(out, 'o.hrry'))
 check(process.wait() == DONE, 'an undisturbed conversion', process.stderr.read())
 whole = max(time.time() - began, 0.02)
-whole_size = os.path.getsize(os.path.join(out, 'o.hrry'))
+complete = os.path.join(t, 'complete.hrry')
+os.rename(os.path.join(out, 'o.hrry'), complete)
 ended = {}
 for n in range(12):
     sig = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[n % 3]
@@ -66,8 +67,7 @@ check(any(code != DONE for code in ended), 'some signal came in time', ended)
 print('ended with', ended)
 
 # a load and a verification can be interrupted as well
-check(start('convert', big, os.path.join(out, 'o.hrry')).wait() == DONE, 'whole again')
-for arguments in (['load', big], ['verify', '--data', os.path.join(out, 'o.hrry')], ['load', '--threads', '1', '--chunk', '64K', big]):
+for arguments in (['load', big], ['verify', '--data', complete], ['load', '--threads', '1', '--chunk', '64K', big]):
     process = start(*arguments)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
@@ -83,6 +83,23 @@ process.send_signal(signal.SIGTERM)
 process.communicate(timeout=60)
 check(os.path.getsize(small) == os.path.getsize(big), 'output = input, interrupted')
 os.remove(small)
+
+# waiting for a stream can be interrupted too
+process = subprocess.Popen([BIN, 'stream', 'read', os.path.join(out, 'waiting.hrry')], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+time.sleep(0.5)
+process.send_signal(signal.SIGINT)
+check(process.wait(timeout=60) in (INTERRUPTED, -signal.SIGINT) and not os.path.exists(os.path.join(out, 'waiting.hrry')), 'stream read', process.returncode)
+process.stdin.close()
+
+# a hole punched into the payload is damage that the stored sums find
+hole = complete
+at = [x for x in expect(DONE, 'inspect', '--json', hole).json()['tensors'] if x['name'] == 't003'][0]['buffers'][0]['offset']
+if subprocess.run(['fallocate', '-p', '-o', str(at + (1 << 20)), '-l', '65536', hole], capture_output=True).returncode == 0:
+    for arguments in (['verify', '--data', hole], ['load', '--verify', hole], ['convert', hole, os.path.join(out, 'x.hrry')], ['convert', hole, hole]):
+        expect(BAD_INPUT, *arguments, says=['t003', 'CRC-32C'])
+    check(not os.path.exists(os.path.join(out, 'x.hrry')), 'nothing was written')
+else:
+    print('not tried: a hole (fallocate cannot punch one here)')
 
 # no space left
 tiny = os.path.join(t, 'tiny')

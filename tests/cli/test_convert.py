@@ -83,7 +83,8 @@ expect(DONE, 'convert', a, o, '--rename', 'zz=*', '--select', 'zz')
 check([x['name'] for x in listing(o)[0]] == ['*'], 'a * without one in OLD is just a character')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=row_major', says='row_major')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=', says='name')
-expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--select', 'part.0', '--select', 'over.1', says='') if False else None
+expect(DONE, 'convert', a, o, '--select', 'part.1', '--select', 'over.1')
+check([x['name'] for x in listing(o)[0]] == ['part.1', 'over.1'] and expect(DONE, 'cat', o, 'over.1').out == f32(5, 6), 'members alone')
 for f in ('b.hrry', 'o2.hrry', 'plain2.hrry'):
     os.remove(path(f))
 leftovers('a.hrry', 'o.hrry', 'plain.hrry')

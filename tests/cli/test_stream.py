@@ -60,5 +60,7 @@ for data in (zipped[:-5], zipped[:len(zipped) // 2], b'\x1f\x8b\x08', b'HRRYFILE
     r = expect(BAD_INPUT, 'stream', 'read', b, stdin=data, says='standard input')
     r = expect(BAD_INPUT, 'stream', 'read', stdin=data, says='standard input')
 check(read(b) == b'old' and not [n for n in os.listdir(t) if n.startswith('.')], 'the old file is as it was')
+expect(BAD_INPUT, 'stream', 'read', stdin=b'foo\n\x1b', says='begins with `foo\\x0a\\x1b`')
+expect(BAD_INPUT, 'stream', 'read', stdin=read(a), says='a .hrry file')
 expect(SYSTEM, 'stream', 'read', os.path.join(t, 'no', 'such'), stdin=whole, says='such')
 finish()
