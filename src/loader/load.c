@@ -186,7 +186,7 @@ static void wait_for_destinations(HryLoad *load, uint32_t due_ms) {
     }
     uint64_t end = hry_now_ns();
     load->wait_ns += end - begin;
-    hry_load_trace(load, HURRAY_STAGE_WAIT, begin, end, 0, HURRAY_NONE, UINT32_MAX, UINT32_MAX);
+    hry_load_trace(load, HURRAY_STAGE_WAIT, begin, end, 0, HURRAY_NONE, UINT32_MAX, 0);
     if (asked || load->stopped) return;
     if (waiting)
         hry_fail(&error, HURRAY_ERR_UNSUPPORTED, "wait", HRY_NO_OFFSET,

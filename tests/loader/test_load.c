@@ -16,8 +16,16 @@
 
 /* ---- destinations ---- */
 
+/* A lane is a thread of the load or a stream: a number to draw with. */
+static void on_event(void *ctx, const HurrayTraceEvent *event) {
+    unsigned *stages = ctx;
+    assert_true(event->lane < 16 && event->stage <= HURRAY_STAGE_WAIT && event->begin_ns <= event->end_ns);
+    *stages |= 1u << event->stage;
+}
+
 static void windows_of_any_destination_are_filled_and_committed(void **state) {
     (void)state;
+    unsigned stages = 0;
     for (int variant = 0; variant < 48; variant++) {
         Scene scene;
         ScriptDestination script;
@@ -32,6 +40,8 @@ static void windows_of_any_destination_are_filled_and_committed(void **state) {
         HurrayLoaderOptions options = small_chunks(threads + 1);
         options.destination = &destination;
         options.verify_data = HURRAY_VERIFY_STORED;
+        options.trace = on_event;
+        options.ctx = &stages;
         assert_int_equal(open_scene(&scene, &options), HURRAY_OK);
         HurrayTensorSet *set = NULL;
         assert_int_equal(hurray_loader_load(scene.loader, &set), HURRAY_OK);
@@ -44,6 +54,7 @@ static void windows_of_any_destination_are_filled_and_committed(void **state) {
         script_destination_end(&script);
         end_scene(&scene);
     }
+    assert_true(stages & 1u << HURRAY_STAGE_READ && stages & 1u << HURRAY_STAGE_WAIT);
 }
 
 static void waiting_without_a_wait_callback_is_unsupported(void **state) {
