@@ -47,7 +47,7 @@ static const StatusRow rows[] = {
     {HURRAY_ERR_INVALID_REPORT, "HURRAY_ERR_INVALID_REPORT", "more was reported than was offered, or nothing was written"},
     {HURRAY_ERR_UNUSABLE, "HURRAY_ERR_UNUSABLE", "an earlier failure made this handle unusable; destroy it"},
     {HURRAY_ERR_BUSY, "HURRAY_ERR_BUSY", "the handle is inside another call"},
-    {HURRAY_ERR_NO_MEMORY, "HURRAY_ERR_NO_MEMORY", "memory could not be allocated"},
+    {HURRAY_ERR_NO_MEMORY, "HURRAY_ERR_NO_MEMORY", "memory could not be allocated; free some, or take fewer tensors at once"},
     {HURRAY_ERR_DEVICE, "HURRAY_ERR_DEVICE", "the device or its runtime reported a failure"},
     {HURRAY_ERR_NO_DEVICE, "HURRAY_ERR_NO_DEVICE", "there is no such device"},
     {HURRAY_ERR_CANCELLED, "HURRAY_ERR_CANCELLED", "the work was cancelled"},
