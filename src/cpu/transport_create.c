@@ -137,7 +137,7 @@ static bool open_folder(Create *create, char *target) {
     const char *name = slash ? slash + 1 : target, *folder = slash == target ? "/" : slash ? target : ".";
     size_t len = strlen(name);
     if (len == 0 || len > NAME_MAX) {
-        errno = len ? ENAMETOOLONG : EISDIR;
+        errno = len ? ENAMETOOLONG : slash ? EISDIR : ENOENT;
         return false;
     }
     memcpy(create->name, name, len + 1);

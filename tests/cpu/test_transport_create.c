@@ -271,6 +271,8 @@ static void what_cannot_be_created_says_why(void **state) {
     assert_non_null(strstr(error.message, "/nowhere/at/all"));
     assert_int_equal(hurray_transport_create(folder, NULL, &t, &error), HURRAY_ERR_TRANSPORT);
     assert_int_equal(error.system_error, EISDIR);
+    assert_int_equal(hurray_transport_create("", NULL, &t, &error), HURRAY_ERR_TRANSPORT);
+    assert_int_equal(error.system_error, ENOENT);
     snprintf(name, sizeof name, "%s/", path);
     assert_int_equal(hurray_transport_create(name, NULL, &t, &error), HURRAY_ERR_TRANSPORT);
     memset(name, 'a', sizeof name - 1);
