@@ -174,6 +174,13 @@ static HurrayStatus cuda_reserve(void *ctx, uint8_t device_tag, int32_t device_i
     if (device_tag != HURRAY_DEVICE_CPU && device_tag != HURRAY_DEVICE_CUDA) return HURRAY_OK;
     pthread_mutex_lock(&target->making);
     HurrayStatus status = hry_cuda_target_home(target, device_index, &home, &error);
+    if (status == HURRAY_OK && !hry_cuda_is_gone(home->device)) { /* another load: an answer that failed may be right the next time */
+        pthread_mutex_lock(&target->lock);
+        for (HryCudaLane *old = target->lanes; old; old = old->next)
+            if (old->home == home) old->failed = false;
+        hry_error_clear(&target->failure);
+        pthread_mutex_unlock(&target->lock);
+    }
     if (status == HURRAY_OK && device_tag == HURRAY_DEVICE_CPU) home->reserved_pinned += bytes;
     if (status == HURRAY_OK && device_tag == HURRAY_DEVICE_CUDA) {
         HryCudaPieceKind kind = target->options.device_memory ? HRY_CUDA_PIECE_POOL : HRY_CUDA_PIECE_DEVICE;
@@ -222,13 +229,21 @@ static HurrayStatus try_window(HryCudaTarget *target, HryCudaBuffer *buffer, Hur
     return HURRAY_OK;
 }
 
+/* Why buffers of this road fail, with a text for whoever asks. Lock held. */
+static HurrayStatus why_failed(HryCudaTarget *target, const HryCudaLane *lane) {
+    HryCudaDevice *device = lane->home->device;
+    if (target->failure.code == HURRAY_OK && hry_cuda_is_gone(device)) hry_cuda_fail_lost(device, &target->failure);
+    else if (target->failure.code == HURRAY_OK) hry_fail(&target->failure, HURRAY_ERR_DEVICE, "device", HRY_NO_OFFSET, "an earlier copy to cuda:%d failed", (int)device->index);
+    return target->failure.code;
+}
+
 static HurrayStatus staged_window(HryCudaTarget *target, HryCudaBuffer *buffer, HurrayWindow *window, HryCudaOpen *open) {
     HryCudaHome *home = buffer->lane->home;
     HurrayStatus status = HURRAY_WAIT;
     for (int attempt = 0; attempt < 3; attempt++) {
         bool grown = false;
         pthread_mutex_lock(&target->lock);
-        status = buffer->lane->failed ? target->failure.code : try_window(target, buffer, window, open);
+        status = buffer->lane->failed ? why_failed(target, buffer->lane) : try_window(target, buffer, window, open);
         pthread_mutex_unlock(&target->lock);
         if (status != HURRAY_WAIT) return status;
         if (attempt == 0) hry_cuda_target_progress(target, home);
@@ -336,7 +351,7 @@ static HryCudaMark *last_mark(HryCudaTarget *target, HryCudaBuffer *buffer, Hurr
     for (HryCudaStripe *stripe = first; stripe <= last && *status != HURRAY_ERR_DEVICE; stripe++) {
         HryCudaSlot *slot = stripe->slot;
         if (slot && slot->range_count && slot->open == 0 && again) hry_cuda_target_send(target, slot), slot = stripe->slot;
-        if (stripe->failed || buffer->lane->failed || atomic_load(&buffer->lane->home->device->lost)) *status = target->failure.code < 0 ? target->failure.code : HURRAY_ERR_DEVICE;
+        if (stripe->failed || buffer->lane->failed || atomic_load(&buffer->lane->home->device->lost)) *status = why_failed(target, buffer->lane);
         else if (stripe->sending || (slot && slot->range_count)) *status = HURRAY_WAIT;
         else if (stripe->mark && (!mark || stripe->mark->seq > mark->seq)) mark = stripe->mark;
         if (*status < 0) break;
@@ -389,8 +404,6 @@ static HurrayStatus cuda_freeze(void *ctx, void *id, HurrayBufferInfo *info) {
         if (status == HURRAY_OK && !mark) status = HURRAY_ERR_INTERNAL;
         if (status == HURRAY_OK) status = hand_off(buffer, mark, info, &error);
         hry_cuda_mark_unref(mark);
-        HryCudaDevice *device = buffer->lane->home->device;
-        if (status < 0 && error.code == HURRAY_OK) status = hry_cuda_is_gone(device) ? hry_cuda_fail_lost(device, &error) : hry_fail(&error, status, "device", HRY_NO_OFFSET, "a copy to cuda:%d failed", (int)device->index);
         if (status != HURRAY_OK) return status == HURRAY_WAIT ? status : keep(target, status, &error);
     }
     fill_info(buffer, info); /* the piece's reference goes to the buffer */

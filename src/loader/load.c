@@ -133,7 +133,7 @@ static HurrayStatus reserve(HryLoad *load, HurrayError *error) {
         const HurrayDestinationAlloc *destination = &loader->targets[list[c].target].destination;
         if (!destination->reserve) continue;
         status = destination->reserve(destination->ctx, list[c].tag, list[c].index, list[c].bytes, list[c].buffers);
-        if (status != HURRAY_OK) hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's reserve");
+        if (status != HURRAY_OK && !hry_cuda_destination_failure(destination, error)) hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's reserve");
     }
     hry_free_array(&load->allocator, list, capacity, sizeof *list);
     return error->code < 0 ? error->code : status;
