@@ -109,6 +109,8 @@ void fake_cuda_fail(FakeCall call, uint64_t n, bool onward, int code);
 void fake_cuda_fail_running_copy(uint64_t n, int code);
 /* Did an ordered failure happen? */
 bool fake_cuda_failed(void);
+/* Has a context died? */
+bool fake_cuda_is_dead(void);
 
 /* ---- the caller's side: what an engine does with what it was handed. None of this counts as a call. ---- */
 

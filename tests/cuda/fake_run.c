@@ -67,8 +67,19 @@ static size_t entries(const char *path) {
     return count;
 }
 
+static void *nothing(void *argument) { return argument; }
+
+/* Sanitizers start a thread of their own with the first one of the program. */
+static void warm_up(void) {
+    static bool warm = false;
+    pthread_t thread;
+    if (!warm && pthread_create(&thread, NULL, nothing, NULL) == 0) pthread_join(thread, NULL);
+    warm = true;
+}
+
 void fake_cuda_begin(const FakeSettings *settings, const char *test) {
     static unsigned generation = 0;
+    warm_up();
     pthread_mutex_lock(&fake.lock);
     if (fake.open) { /* a test that failed half-way */
         fake_faults_remove();
@@ -99,6 +110,13 @@ void fake_cuda_begin(const FakeSettings *settings, const char *test) {
     pthread_mutex_unlock(&fake.lock);
 }
 
+/* Lock held. */
+static bool any_dead(void) {
+    for (int i = 0; i < FAKE_DEVICES; i++)
+        if (fake.contexts[i].dead) return true;
+    return false;
+}
+
 static void left(bool wrong, const char *what, uint64_t count) {
     if (wrong) fake_report(FAKE_CHECK_LEFT, "the end", NULL, "%llu %s left", (unsigned long long)count, what);
 }
@@ -117,8 +135,7 @@ static void left_entries(const char *path, size_t before, const char *what) {
 void fake_cuda_end(void) {
     fake_cuda_check_thread("the end");
     pthread_mutex_lock(&fake.lock);
-    bool dead = false;
-    for (int i = 0; i < FAKE_DEVICES; i++) dead = dead || fake.contexts[i].dead;
+    bool dead = any_dead();
     left(fake.counts.contexts != 0, "retained contexts", fake.counts.contexts);
     left(fake.pushed != 0, "pushed contexts", (uint64_t)fake.pushed);
     if (!dead) { /* else freeing fails, and what is there goes with the process */
@@ -154,6 +171,13 @@ bool fake_cuda_failed(void) {
     bool happened = fake.failure.happened;
     pthread_mutex_unlock(&fake.lock);
     return happened;
+}
+
+bool fake_cuda_is_dead(void) {
+    pthread_mutex_lock(&fake.lock);
+    bool dead = any_dead();
+    pthread_mutex_unlock(&fake.lock);
+    return dead;
 }
 
 void *fake_cuda_stream(int device) {
@@ -257,8 +281,7 @@ void fake_cuda_run_all(void) {
 void fake_cuda_check_thread(const char *where) {
     pthread_mutex_lock(&fake.lock);
     const FakeThread *thread = fake_thread();
-    bool dead = false;
-    for (int i = 0; i < FAKE_DEVICES; i++) dead = dead || fake.contexts[i].dead;
+    bool dead = any_dead();
     if (thread->depth != 0) fake_report(FAKE_CHECK_CONTEXT, where, NULL, "%u contexts are still pushed", thread->depth);
     if (thread->last_error != 0 && !dead && !fake.settings.no_driver)
         fake_report(FAKE_CHECK_LAST_ERROR, where, NULL, "the last error of this thread is still %d", thread->last_error);
