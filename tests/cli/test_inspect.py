@@ -8,6 +8,24 @@ t = folder()
 TENSOR = {'name', 'type', 'type_tag', 'shape', 'layout', 'layout_tag', 'byte_offset', 'buffers', 'descriptor', 'parent'}
 BUFFER = {'bytes', 'alignment', 'device', 'sync', 'memory_class', 'offset'}
 
+
+def check_hex(path, name, d):
+    hexed = expect(DONE, 'inspect', '--hex', name, path).out.decode()
+    at = 0
+    for line in hexed.split('\n'):
+        if line[:6].strip().isdigit():
+            check(int(line[:6]) == at, name, 'hex row begins at', at, line)
+            body = line[8:60]
+            shown = bytes.fromhex(body.replace('...', ''))
+            check(d[at:at + len(shown)] == shown, name, 'hex bytes at', at, line)
+            at += len(shown) if '...' not in body else 0
+            if '...' in body:
+                rest = [int(l[:6]) for l in hexed.split('\n') if l[:6].strip().isdigit() and int(l[:6]) > at]
+                at = rest[0] if rest else len(d)
+    check(at == len(d), name, 'the hex table ends at', at, 'of', len(d))
+    return hexed
+
+
 # layouts: JSON says what the descriptor says, and the hex table accounts for each byte
 layouts = layout_items()
 path = write(os.path.join(t, 'layouts.hrry'), hrry([(n, d, b) for n, (d, b, _) in layouts.items()],
@@ -27,19 +45,7 @@ for x in j['tensors']:
     for b, want in zip(x['buffers'], buffers):
         check(set(b) == BUFFER and b['bytes'] == len(want) and b['device'] == 'cpu' and b['sync'] == 'producer_synced' and b['memory_class'] == 'standard', x['name'], b)
         check(raw[b['offset']:b['offset'] + b['bytes']] == want, x['name'], 'offset', b)
-    hexed = expect(DONE, 'inspect', '--hex', x['name'], path).out.decode()
-    at = 0
-    for line in hexed.split('\n'):
-        if line[:6].strip().isdigit():
-            check(int(line[:6]) == at, x['name'], 'hex row begins at', at, line)
-            body = line[8:60]
-            shown = bytes.fromhex(body.replace('...', ''))
-            check(d[at:at + len(shown)] == shown, x['name'], 'hex bytes at', at, line)
-            at += len(shown) if '...' not in body else 0
-            if '...' in body:
-                rest = [int(l[:6]) for l in hexed.split('\n') if l[:6].strip().isdigit() and int(l[:6]) > at]
-                at = rest[0] if rest else len(d)
-    check(at == len(d), x['name'], 'the hex table ends at', at, 'of', len(d))
+    check_hex(path, x['name'], d)
 q = [x for x in j['tensors'] if x['name'] == 'quantized'][0]['quantization']
 check(q['scheme'] == 'per_tensor_affine' and q['scale'] == 0.5 and q['zero_point'] == 0, q)
 kv = j['kv']
@@ -50,6 +56,25 @@ table = expect(DONE, 'inspect', path).out.decode()
 check(all(n in table for n in layouts) and 'metadata:' in table and 'e\\x00\\x0a' in table and '\x1b' not in table and '\0' not in table, 'table')
 rows = [line for line in table.split('\n') if line.startswith(tuple(layouts))]
 check(len(rows) >= len(layouts) and len({line.index('float32') for line in rows if 'float32' in line}) == 1, 'columns are aligned')
+
+# sections behind the buffer table, private layouts: the hex table names their fields
+scales = f32(0.5, 2)
+sections = {
+    'per_channel': (descriptor([bytes(4), scales], type_tag=0x10, shape=(2, 2), flags=1, tail=struct.pack('<IBBHIIIB3x', 20, 2, 1, 1, 0, 1, 2**32 - 1, 3)), [bytes(4), scales],
+                    ['axis', 'zero_point_buffer', 'scale_type']),
+    'per_block': (descriptor([bytes(4), scales], type_tag=0x10, shape=(4,), flags=1, tail=struct.pack('<IBBHIIIIB3x', 24, 3, 1, 1, 0, 2, 1, 2**32 - 1, 3)), [bytes(4), scales],
+                  ['block_size', 'zero_point_buffer']),
+    'mxfp': (descriptor([bytes(16), b'\x7f'], type_tag=0x10, shape=(16,), flags=1, tail=struct.pack('<IBBHIII', 16, 5, 1, 0, 0, 16, 1)), [bytes(16), b'\x7f'], ['block_size', 'scale_buffer']),
+    'statistics': (descriptor([f32(0, 3)], shape=(2,), flags=8, tail=struct.pack('<IIQ6d4B4x', 63, 0, 1, 0.5, 0, 3, 3, 1.5, 1.5, 1, 2, 0, 0)), [f32(0, 3)],
+                   ['computed_mask', 'sparsity_ratio', 'value_stddev', '1.5', 'nm_m', 'has_inf']),
+    'extension': (descriptor([bytes(4)], type_tag=0xF0, shape=(2,), flags=4, tail=struct.pack('<I6B2xIBB2x', 16, 1, 1, 0, 1, 8, 7, 127, 1, 1)), [bytes(4)],
+                  ['bit_width', 'exponent_bias']),
+    'private': (descriptor([bytes(4)], layout=0xF1, shape=(2,), payload=struct.pack('<QI', 7, 3) + b'abc'), [bytes(4)], ['private id', 'private data']),
+}
+path = write(os.path.join(t, 'sections.hrry'), hrry([(n, d, b) for n, (d, b, _) in sections.items()]))
+for name, (d, _, fields) in sections.items():
+    hexed = check_hex(path, name, d)
+    check(all(field in hexed for field in fields), name, 'fields', hexed)
 
 # composites: parents in JSON, a tree in the table
 items, _ = composite_items()
