@@ -117,13 +117,13 @@ static uint64_t read_blocks(HryIo *io, uint64_t offset, uint8_t *dst, uint64_t l
     return done;
 }
 
-bool hry_io_is_direct(const HryIo *io, const HryPiece *piece) {
+bool hry_io_is_direct(const HryIo *io, const HryPlanPiece *piece) {
     uint64_t block = io->direct_alignment;
     return io->direct_fd >= 0 && piece->len >= LEAST_DIRECT_PIECE && ((uintptr_t)piece->ptr - piece->offset) % block == 0 &&
            !atomic_load_explicit(&io->direct_refused, memory_order_relaxed);
 }
 
-static HurrayStatus read_piece(HryIo *io, const HryPiece *piece, uint64_t *got, HurrayError *error) {
+static HurrayStatus read_piece(HryIo *io, const HryPlanPiece *piece, uint64_t *got, HurrayError *error) {
     uint64_t head = 0, middle = 0, more;
     HurrayStatus status = HURRAY_OK;
     *got = 0;
@@ -159,7 +159,7 @@ static int list_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec 
     while (p < run->count && run->pieces[p].offset + run->pieces[p].len <= at) p++;
     *next = p;
     for (; p < run->count; p++) {
-        const HryPiece *piece = &run->pieces[p];
+        const HryPlanPiece *piece = &run->pieces[p];
         if (at < piece->offset) {
             parts[count++] = (struct iovec){gap, (size_t)(piece->offset - at)};
             at = piece->offset;
@@ -189,7 +189,7 @@ static HurrayStatus read_by_callbacks(HryIo *io, const HryRun *run, uint32_t *wh
     HurrayStatus status = HURRAY_OK;
     if (io->serial) pthread_mutex_lock(&io->lock);
     for (*whole = 0; *whole < run->count; ++*whole) {
-        const HryPiece *piece = &run->pieces[*whole];
+        const HryPlanPiece *piece = &run->pieces[*whole];
         status = hry_transport_read_exactly(io->transport, piece->offset, piece->ptr, (size_t)piece->len, error);
         if (status != HURRAY_OK) break;
         *moved += piece->len;

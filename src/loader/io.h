@@ -31,7 +31,7 @@ void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoader
 void hry_io_close(HryIo *io);
 
 /* Is a piece one that direct reads are for? */
-bool hry_io_is_direct(const HryIo *io, const HryPiece *piece);
+bool hry_io_is_direct(const HryIo *io, const HryPlanPiece *piece);
 
 /* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of
  * memory that may be overwritten. *moved: bytes read, gaps included. */

@@ -32,13 +32,13 @@ typedef struct HryOpenWindow {
     HurrayWindow window;
 } HryOpenWindow;
 
-typedef struct HryFill {
+typedef struct HryLoadFill {
     HryOpenWindow *current; /* not wholly cut yet */
     uint64_t asked, done;
     uint32_t open; /* windows out */
     bool check;
     uint32_t sum, stored;
-} HryFill;
+} HryLoadFill;
 
 struct HryItem {
     HryItem *previous, *next; /* active, in file order */
@@ -50,7 +50,7 @@ struct HryItem {
     HryIo *io;
     size_t target;
     HryItemDestinations to;
-    HryFill *fills;
+    HryLoadFill *fills;
     uint32_t fill_count, feeding; /* the first buffer that still wants windows */
     uint32_t open;                /* pieces out, all buffers */
     HryByteSource *bytes;
@@ -100,7 +100,7 @@ void hry_load_free_job(HryLoad *load, HryJob *job);
 /* load_feed.c: each true when something was done */
 bool hry_load_feed(HryLoad *load);
 void hry_load_submit(HryLoad *load); /* the job that is being built */
-bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPiece *piece);
+bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPlanPiece *piece);
 
 /* load_reap.c */
 bool hry_load_reap(HryLoad *load);

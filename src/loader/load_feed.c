@@ -21,7 +21,7 @@ void hry_load_submit(HryLoad *load) {
 }
 
 /* A job of its own, or a place in the one that is being built. */
-static HryJob *job_for(HryLoad *load, const HryItem *item, HryJobKind kind, const HryPiece *piece) {
+static HryJob *job_for(HryLoad *load, const HryItem *item, HryJobKind kind, const HryPlanPiece *piece) {
     HryJob *job = load->building;
     uint64_t gap = item->io->by_fd && item->io->direct_fd < 0 ? HRY_GAP_BYTES : item->io->by_fd ? HRY_GAP_BYTES : 0;
     if (job && (kind == HRY_JOB_CONVERT || job->kind != kind || job->io != item->io ||
@@ -38,7 +38,7 @@ static HryJob *job_for(HryLoad *load, const HryItem *item, HryJobKind kind, cons
     return load->building;
 }
 
-bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPiece *piece) {
+bool hry_load_add_piece(HryLoad *load, HryOpenWindow *window, const HryPlanPiece *piece) {
     HryItem *item = window->item;
     bool converts = item->entry->side && item->bytes && !window->prefilled;
     HryJobKind kind = window->prefilled ? HRY_JOB_CHECK : converts ? HRY_JOB_CONVERT : HRY_JOB_READ;
@@ -85,10 +85,10 @@ static bool open_bytes(HryLoad *load, HryItem *item) {
 
 /* The next piece of the window that is being cut. */
 static bool cut_piece(HryLoad *load, HryItem *item, uint32_t k, bool converts) {
-    HryFill *fill = &item->fills[k];
+    HryLoadFill *fill = &item->fills[k];
     HryOpenWindow *window = fill->current;
     uint64_t left = window->window.len - window->given, at = window->window.offset + window->given, chunk = load->chunk;
-    HryPiece piece = {.ptr = window->window.ptr + window->given, .owner = window, .want_sum = fill->check};
+    HryPlanPiece piece = {.ptr = window->window.ptr + window->given, .owner = window, .want_sum = fill->check};
     piece.offset = converts || window->prefilled ? at : item->to.buffers[k].source_offset + at;
     if (converts && chunk > CONVERT_CHUNK) chunk = CONVERT_CHUNK;
     piece.len = hry_cut(piece.offset, left, chunk, item->io->direct_fd >= 0 ? item->io->direct_alignment : 1);
@@ -105,7 +105,7 @@ typedef enum Fed { FED_NOTHING_MORE, FED_LATER, FED_WAIT, FED_FAILED } Fed;
 
 /* A prefilled buffer needs no window; its bytes are checked where they lie. */
 static Fed feed_prefilled(HryLoad *load, HryItem *item, uint32_t k) {
-    HryFill *fill = &item->fills[k];
+    HryLoadFill *fill = &item->fills[k];
     const HryItemBuffer *buffer = &item->to.buffers[k];
     fill->asked = buffer->byte_size;
     load->in_place += buffer->byte_size;
@@ -142,7 +142,7 @@ static Fed feed_prefilled(HryLoad *load, HryItem *item, uint32_t k) {
 }
 
 static Fed ask_window(HryLoad *load, HryItem *item, uint32_t k) {
-    HryFill *fill = &item->fills[k];
+    HryLoadFill *fill = &item->fills[k];
     HurrayError error;
     HryOpenWindow *window = hry_load_new_window(load);
     if (!window) {
@@ -165,7 +165,7 @@ static Fed ask_window(HryLoad *load, HryItem *item, uint32_t k) {
 }
 
 static Fed feed_buffer(HryLoad *load, HryItem *item, uint32_t k, bool *did) {
-    HryFill *fill = &item->fills[k];
+    HryLoadFill *fill = &item->fills[k];
     const HryItemBuffer *buffer = &item->to.buffers[k];
     bool concurrent = item->to.destination->flags & HURRAY_DESTINATION_CONCURRENT;
     while (fill->asked < buffer->byte_size || fill->current) {

@@ -90,7 +90,7 @@ static HurrayStatus make_fills(HryLoad *load, HryItem *item, const HurrayDescrip
     if (!item->fills) return hry_fail_memory(error, "a tensor's buffers", descriptor->buffer_count * sizeof *item->fills);
     item->fill_count = descriptor->buffer_count;
     for (uint32_t k = 0; k < item->fill_count; k++) {
-        HryFill *fill = &item->fills[k];
+        HryLoadFill *fill = &item->fills[k];
         fill->check = wants_sum(load, item, descriptor, k, &fill->stored);
         *reads_back |= fill->check;
         bool own_sum = item->entry->side && item->source->model->catalogue->foreign[item->entry->side - 1].has_crc32;

@@ -16,7 +16,7 @@ void hry_load_if_whole(HryLoad *load, HryItem *item) {
 }
 
 static void check_sum(HryLoad *load, HryItem *item, uint32_t k) {
-    const HryFill *fill = &item->fills[k];
+    const HryLoadFill *fill = &item->fills[k];
     HurrayError error;
     load->verified += fill->done;
     if (fill->sum == fill->stored) return;
@@ -31,7 +31,7 @@ static void check_sum(HryLoad *load, HryItem *item, uint32_t k) {
 /* All its pieces are back. */
 static void close_window(HryLoad *load, HryOpenWindow *window) {
     HryItem *item = window->item;
-    HryFill *fill = &item->fills[window->buffer];
+    HryLoadFill *fill = &item->fills[window->buffer];
     fill->open--;
     if (!window->failed && item->order < load->limit) {
         HurrayError error;
@@ -46,7 +46,7 @@ static void close_window(HryLoad *load, HryOpenWindow *window) {
 }
 
 /* Sums of pieces come in any order; moved to their place in the buffer they add up to the buffer's. */
-static void add_sum(HryFill *fill, const HryOpenWindow *window, const HryPiece *piece, uint64_t size) {
+static void add_sum(HryLoadFill *fill, const HryOpenWindow *window, const HryPlanPiece *piece, uint64_t size) {
     uint64_t at = window->window.offset + (uint64_t)(piece->ptr - window->window.ptr);
     fill->sum ^= hry_crc32c_join(piece->sum, 0, size - at - piece->len);
 }
@@ -59,10 +59,10 @@ static void piece_failed(HryLoad *load, HryItem *item, const HryOpenWindow *wind
 
 static void take_back(HryLoad *load, HryJob *job) {
     for (uint32_t p = 0; p < job->run.count; p++) {
-        const HryPiece *piece = &job->run.pieces[p];
+        const HryPlanPiece *piece = &job->run.pieces[p];
         HryOpenWindow *window = piece->owner;
         HryItem *item = window->item;
-        HryFill *fill = &item->fills[window->buffer];
+        HryLoadFill *fill = &item->fills[window->buffer];
         bool read = !job->stopped && p < job->whole;
         /* behind a failure in the same run, but of a tensor that stands before it: once more, alone */
         if (!read && !job->stopped && p > job->whole && item->order < load->limit && hry_load_add_piece(load, window, piece)) continue;

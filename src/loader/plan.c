@@ -7,7 +7,7 @@ bool hry_run_takes(const HryRun *run, uint64_t offset, uint64_t len, uint64_t ch
     return len <= most && offset - run->offset <= most - len;
 }
 
-void hry_run_add(HryRun *run, const HryPiece *piece) {
+void hry_run_add(HryRun *run, const HryPlanPiece *piece) {
     if (run->count == 0) run->offset = piece->offset, run->len = 0, run->payload = 0;
     run->pieces[run->count++] = *piece;
     run->len = piece->offset - run->offset + piece->len;

@@ -35,7 +35,7 @@ uint64_t hry_now_ns(void) {
 }
 
 static void convert(HryJob *job) {
-    const HryPiece *piece = &job->run.pieces[0];
+    const HryPlanPiece *piece = &job->run.pieces[0];
     if (job->io->serial) pthread_mutex_lock(&job->io->lock);
     HurrayStatus status = hry_byte_source_read(job->bytes, piece->offset, piece->ptr, (size_t)piece->len, &job->error);
     if (job->io->serial) pthread_mutex_unlock(&job->io->lock);

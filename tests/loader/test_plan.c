@@ -9,7 +9,7 @@
 
 #include "loader/budget.h"
 
-static HryPiece piece(uint64_t offset, uint64_t len) { return (HryPiece){.offset = offset, .len = len}; }
+static HryPlanPiece piece(uint64_t offset, uint64_t len) { return (HryPlanPiece){.offset = offset, .len = len}; }
 
 static void long_stretches_are_cut_at_aligned_places(void **state) {
     (void)state;
@@ -35,7 +35,7 @@ static void long_stretches_are_cut_at_aligned_places(void **state) {
 static void neighbours_join_a_run_and_small_gaps_are_read_through(void **state) {
     (void)state;
     HryRun run = {.count = 0};
-    HryPiece first = piece(1000, 500), next = piece(1500, 100);
+    HryPlanPiece first = piece(1000, 500), next = piece(1500, 100);
     assert_true(hry_run_takes(&run, 1000, 500, 65536, 4096));
     hry_run_add(&run, &first);
     assert_true(hry_run_takes(&run, 1500, 100, 65536, 0));
@@ -45,7 +45,7 @@ static void neighbours_join_a_run_and_small_gaps_are_read_through(void **state) 
     assert_true(hry_run_takes(&run, 1600 + 4096, 10, 65536, 4096));
     assert_false(hry_run_takes(&run, 1600 + 4097, 10, 65536, 4096));
     assert_false(hry_run_takes(&run, 1600, 65536, 65536, 4096));
-    HryPiece far = piece(1600 + 4096, 10);
+    HryPlanPiece far = piece(1600 + 4096, 10);
     hry_run_add(&run, &far);
     assert_int_equal(run.len, 600 + 4096 + 10);
     assert_int_equal(run.payload, 610);
@@ -56,13 +56,13 @@ static void a_run_has_a_greatest_length_and_count(void **state) {
     HryRun run = {.count = 0};
     uint64_t at = 0;
     while (hry_run_takes(&run, at, 16, 1 << 22, 4096)) {
-        HryPiece one = piece(at, 16);
+        HryPlanPiece one = piece(at, 16);
         hry_run_add(&run, &one);
         at += 16;
     }
     assert_int_equal(run.count, HRY_RUN_PIECES);
     run.count = 0;
-    HryPiece large = piece(0, HRY_SMALL_BYTES);
+    HryPlanPiece large = piece(0, HRY_SMALL_BYTES);
     hry_run_add(&run, &large);
     assert_false(hry_run_takes(&run, HRY_SMALL_BYTES, 1, 1 << 22, 4096));
     assert_false(hry_run_takes(&run, UINT64_MAX, UINT64_MAX, 1 << 22, 4096));
