@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Runs of the random schedule in tests of whole scenarios. */
+#if defined(__SANITIZE_THREAD__)
+#define FAKE_SEEDS 5u /* ten times slower */
+#else
+#define FAKE_SEEDS 30u
+#endif
+
 /* The calls of the table: name, the runtime's own name. */
 #define FAKE_CALLS(X)                                                                                                                      \
     X(driver_get_version, "cudaDriverGetVersion")                                                                                          \

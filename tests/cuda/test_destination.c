@@ -73,7 +73,7 @@ static void every_mode_and_class_delivers_in_every_schedule(void **state) {
     for (uint8_t mode = HURRAY_SYNC_PRODUCER_SYNCED; mode <= HURRAY_SYNC_CONSUMER_STREAM; mode++)
         for (size_t c = 0; c < 3; c++)
             for (int schedule = FAKE_LAZY; schedule <= FAKE_RANDOM; schedule++)
-                for (uint64_t seed = 0; seed < (schedule == FAKE_RANDOM ? 30 : 3); seed++) {
+                for (uint64_t seed = 0; seed < (schedule == FAKE_RANDOM ? FAKE_SEEDS : 3); seed++) {
                     FakeSettings settings = {.schedule = (FakeSchedule)schedule, .seed = seed, .not_ready = 1 + (unsigned)seed * 3};
                     Play play = mixed_play(mode, classes[c]);
                     play.seed = seed;

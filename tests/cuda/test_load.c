@@ -51,7 +51,7 @@ static void a_load_delivers_the_right_bytes_in_every_order(void **state) {
     (void)state;
     for (uint8_t mode = HURRAY_SYNC_PRODUCER_SYNCED; mode <= HURRAY_SYNC_CONSUMER_STREAM; mode++)
         for (int schedule = FAKE_LAZY; schedule <= FAKE_RANDOM; schedule++)
-            for (uint64_t seed = 0; seed < (schedule == FAKE_RANDOM ? 30 : 3); seed++) {
+            for (uint64_t seed = 0; seed < (schedule == FAKE_RANDOM ? FAKE_SEEDS : 3); seed++) {
                 FakeSettings settings = {.schedule = (FakeSchedule)schedule, .seed = seed, .not_ready = 1 + (unsigned)seed * 2, .pinned_cap = 6 * 32768};
                 run_whole(&settings, mode, 1 + (uint32_t)seed % 3, seed & 1, HURRAY_MEMORY_STANDARD, __func__);
             }
