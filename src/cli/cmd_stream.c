@@ -254,7 +254,7 @@ static int writer_failed(HurrayWriter *writer) {
 }
 
 static int write_items(Model *model, HurrayWriter *writer, const Selection *selection, Bar *bar) {
-    Transfer transfer = {model, append_stream, writer, "standard output", bar, 0, selection->bytes, NULL, true, false};
+    Transfer transfer = {model, append_stream, writer, "standard output", bar, 0, selection->bytes, NULL, true, false, NULL, false};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < selection->count && code == EXIT_DONE && !transfer.closed; n++) {
         HurrayTensorInfo info;
@@ -272,7 +272,7 @@ static int write_items(Model *model, HurrayWriter *writer, const Selection *sele
             break;
         }
     }
-    free(transfer.piece);
+    transfer_end(&transfer);
     if (code == EXIT_DONE && !transfer.closed && hurray_writer_finish(writer) != HURRAY_OK) code = writer_failed(writer);
     return code;
 }

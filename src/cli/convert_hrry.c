@@ -33,7 +33,7 @@ static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, 
 
 static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
     Transfer transfer = {
-        conversion->model, append_file, writer, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
+        conversion->model, append_file, writer, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false, NULL, false};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < conversion->selection.count && code == EXIT_DONE; n++) {
         HurrayTensor *native = NULL;
@@ -44,7 +44,7 @@ static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
         if (code == EXIT_DONE) code = write_tensor(conversion, &transfer, n, native);
         hurray_tensor_destroy(&native);
     }
-    free(transfer.piece);
+    transfer_end(&transfer);
     return code;
 }
 

@@ -319,11 +319,11 @@ int convert_to_safetensors(Conversion *conversion) {
     if (code == EXIT_DONE && !gather_kv(conversion->model, &kv, &kv_count)) code = EXIT_SYSTEM;
     if (code == EXIT_DONE) {
         Transfer transfer = {
-            conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false};
+            conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false, NULL, false};
         code = conversion->options->shard_size
                    ? export_shards(conversion, &transfer, &plan, kv, kv_count)
                    : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);
-        free(transfer.piece);
+        transfer_end(&transfer);
     }
     plan_clear(&plan);
     free(kv);

@@ -74,31 +74,77 @@ void selection_clear(Selection *selection) {
     memset(selection, 0, sizeof *selection);
 }
 
+/* Smaller buffers are not worth a hand-over between threads. */
+#define AHEAD_FROM (4 * TRANSFER_PIECE)
+
+static int write_piece(Transfer *transfer, const void *piece, size_t len) {
+    const HurrayError *error = NULL;
+    if (transfer->sink(transfer->ctx, piece, len, &error) != HURRAY_OK) {
+        transfer->closed = transfer->pipe && output_reader_left();
+        return transfer->closed ? EXIT_DONE : report_error(transfer->out, error);
+    }
+    transfer->done += len;
+    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
+    return EXIT_DONE;
+}
+
+/* Writes a piece while the next ones are read. */
+static int transfer_large(Transfer *transfer, uint64_t i, uint32_t k, uint64_t bytes) {
+    Model *model = transfer->model;
+    const void *piece = NULL;
+    size_t len = 0;
+    int code = EXIT_DONE;
+    HurrayStatus status = HURRAY_OK;
+    read_ahead_begin(transfer->ahead, i, k, bytes);
+    for (;;) {
+        status = read_ahead_next(transfer->ahead, &piece, &len);
+        if (status != HURRAY_OK || len == 0) break;
+        code = interrupted ? EXIT_INTERRUPTED : write_piece(transfer, piece, len);
+        if (code != EXIT_DONE || transfer->closed) break;
+    }
+    read_ahead_stop(transfer->ahead);
+    return status == HURRAY_OK ? code : report_error(model->path, hurray_loader_last_error(model->loader));
+}
+
+static int transfer_small(Transfer *transfer, uint64_t i, uint32_t k, uint64_t bytes) {
+    Model *model = transfer->model;
+    int code = EXIT_DONE;
+    for (uint64_t at = 0; at < bytes && code == EXIT_DONE && !transfer->closed;) {
+        size_t len = (size_t)(bytes - at < TRANSFER_PIECE ? bytes - at : TRANSFER_PIECE);
+        if (interrupted) return EXIT_INTERRUPTED;
+        if (hurray_loader_read_bytes(model->loader, i, k, at, transfer->piece, len) != HURRAY_OK)
+            return report_error(model->path, hurray_loader_last_error(model->loader));
+        code = write_piece(transfer, transfer->piece, len);
+        at += len;
+    }
+    return code;
+}
+
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor) {
     Model *model = transfer->model;
     uint32_t count = 0;
+    int code = EXIT_DONE;
     if (!transfer->piece) transfer->piece = malloc(TRANSFER_PIECE);
     if (!transfer->piece) return report_failure(EXIT_SYSTEM, model->path, "no memory");
     hurray_descriptor_buffer_count(descriptor, &count);
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < count && code == EXIT_DONE && !transfer->closed; k++) {
         HurrayBufferHandle handle;
         hurray_descriptor_buffer(descriptor, k, &handle);
-        for (uint64_t at = 0; at < handle.byte_size;) {
-            const HurrayError *error = NULL;
-            size_t len = (size_t)(handle.byte_size - at < TRANSFER_PIECE ? handle.byte_size - at : TRANSFER_PIECE);
-            if (interrupted) return EXIT_INTERRUPTED;
-            if (hurray_loader_read_bytes(model->loader, i, k, at, transfer->piece, len) != HURRAY_OK)
-                return report_error(model->path, hurray_loader_last_error(model->loader));
-            if (transfer->sink(transfer->ctx, transfer->piece, len, &error) != HURRAY_OK) {
-                transfer->closed = transfer->pipe && output_reader_left();
-                return transfer->closed ? EXIT_DONE : report_error(transfer->out, error);
-            }
-            at += len;
-            transfer->done += len;
-            bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
+        if (handle.byte_size >= AHEAD_FROM && !transfer->ahead && !transfer->no_ahead) {
+            transfer->ahead = read_ahead_new(model->loader, TRANSFER_PIECE);
+            transfer->no_ahead = !transfer->ahead;
         }
+        bool large = handle.byte_size >= AHEAD_FROM && transfer->ahead;
+        code = large ? transfer_large(transfer, i, k, handle.byte_size) : transfer_small(transfer, i, k, handle.byte_size);
     }
-    return EXIT_DONE;
+    return code;
+}
+
+void transfer_end(Transfer *transfer) {
+    read_ahead_free(transfer->ahead);
+    free(transfer->piece);
+    transfer->ahead = NULL;
+    transfer->piece = NULL;
 }
 
 bool gather_kv(Model *model, HurrayKvEntry **entries, size_t *count) {

@@ -4,6 +4,7 @@
 
 #include "model.h"
 #include "progress.h"
+#include "read_ahead.h"
 
 #define TRANSFER_PIECE (UINT64_C(256) << 10) /* stays in the processor's cache from read to checksum to write */
 
@@ -30,11 +31,15 @@ typedef struct Transfer {
     unsigned char *piece;
     bool pipe;   /* the sink is standard output */
     bool closed; /* the sink's reader went away */
+    ReadAhead *ahead; /* for large buffers, once there was one */
+    bool no_ahead;    /* none could be had */
 } Transfer;
 
 /* All buffers of tensor i, in order. Returns an exit code, everything reported; EXIT_INTERRUPTED without a word after a signal. Ends early,
  * EXIT_DONE and with `closed` set, when a pipe has lost its reader. */
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor);
+/* Frees what the transfer took. */
+void transfer_end(Transfer *transfer);
 
 /* All KV of a model, borrowed from it; NULL with *count 0 when there is none. False: no memory (reported). */
 bool gather_kv(Model *model, HurrayKvEntry **entries, size_t *count);
