@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PATTERN_BYTES (8u << 20) /* filled at the begin of fresh memory; the bits say the rest */
+#define PATTERN_BYTES (64u << 10) /* filled at the begin of fresh memory; the bits say the rest */
 
 static size_t whole_pages(size_t size) { return (size + FAKE_PAGE - 1) / FAKE_PAGE * FAKE_PAGE; }
 
