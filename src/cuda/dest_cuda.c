@@ -345,7 +345,8 @@ static HurrayStatus order_event(void *sync_handle, void *context, void *stream) 
 static HryCudaMark *last_mark(HryCudaTarget *target, HryCudaBuffer *buffer, HurrayStatus *status) {
     HryCudaStripe *first = hry_cuda_stripe_at(buffer->piece, buffer->begin), *last = hry_cuda_stripe_at(buffer->piece, buffer->begin + buffer->size - 1);
     HryCudaMark *mark = NULL;
-    bool again = ++buffer->asked > 1;
+    /* A slot that is not full goes out when the road is idle, else at each sixteenth asking: most fill up before that, and one copy takes all. */
+    bool again = ++buffer->asked > 1 && (buffer->lane->queue.done == buffer->lane->queue.issued || buffer->asked % 16 == 0);
     *status = HURRAY_OK;
     pthread_mutex_lock(&target->lock);
     for (HryCudaStripe *stripe = first; stripe <= last && *status != HURRAY_ERR_DEVICE; stripe++) {
@@ -453,18 +454,23 @@ static uint64_t done_of_all(HryCudaTarget *target, bool *pending) {
     return done;
 }
 
-static HurrayStatus cuda_wait(void *ctx, uint32_t timeout_ms) {
-    HryCudaTarget *target = ctx;
-    struct timespec tenth = {0, 100000};
-    uint64_t until = hry_cuda_now_ns() + (uint64_t)timeout_ms * 1000000u;
-    bool pending;
+static void send_quiet(HryCudaTarget *target) {
     for (HryCudaHome *home = hry_cuda_target_homes(target); home; home = home->next) {
         HryCudaSlot *quiet;
         pthread_mutex_lock(&target->lock);
         while ((quiet = hry_cuda_home_quiet_slot(home))) hry_cuda_target_send(target, quiet);
         pthread_mutex_unlock(&target->lock);
     }
+}
+
+/* While copies are under way they are what comes free; slots that are not full go out only when nothing else would. */
+static HurrayStatus cuda_wait(void *ctx, uint32_t timeout_ms) {
+    HryCudaTarget *target = ctx;
+    struct timespec tenth = {0, 100000};
+    uint64_t until = hry_cuda_now_ns() + (uint64_t)timeout_ms * 1000000u;
+    bool pending;
     uint64_t before = done_of_all(target, &pending);
+    if (!pending) send_quiet(target);
     for (;;) {
         for (HryCudaHome *home = hry_cuda_target_homes(target); home; home = home->next) hry_cuda_target_progress(target, home);
         if (done_of_all(target, &pending) != before || !pending || hry_cuda_now_ns() >= until) return HURRAY_OK;

@@ -29,8 +29,7 @@ typedef struct HryCudaQueue {
     pthread_mutex_t lock; /* numbers and stream order agree */
     void *stream;
     bool own;
-    uint64_t issued;
-    _Atomic uint64_t done;
+    _Atomic uint64_t issued, done;
     HryCudaMark *oldest, *newest; /* pending, in order */
     uint64_t copies, bytes;
     void (*copied)(void *ctx, const HryCudaMark *mark, uint64_t end_ns); /* each copy that was seen to be done; may be NULL */

@@ -6,7 +6,7 @@
 #include "cpu/region.h"
 #include "cuda/queue.h"
 
-#define HRY_CUDA_SLOT_RANGES 64u
+#define HRY_CUDA_SLOT_RANGES 512u
 #define HRY_CUDA_GROUP_SLOTS 8u
 
 typedef struct HryCudaSlotRange {

@@ -16,7 +16,7 @@
 #include "loader/set.h"
 #include "loader/work.h"
 
-#define HRY_MAX_ACTIVE 4096u                    /* items begun and not done */
+#define HRY_MAX_ACTIVE 20480u                   /* items begun and not done: more than fit a 4 MiB staging slot at 256 bytes each */
 #define HRY_MAX_UNFED 64u                       /* items that windows are asked for at the same time */
 #define HRY_CONVERT_BYTES (UINT64_C(256) << 10) /* what a byte source takes at most */
 
