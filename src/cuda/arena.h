@@ -16,7 +16,7 @@ typedef struct HryCudaStripe {
     uint64_t begin, size;    /* in the piece */
     uint64_t filled;         /* bytes committed, and those that belong to nobody */
     bool eager;              /* something in it was discarded: it will never be full */
-    bool failed;             /* a copy of it failed */
+    HurrayStatus failed;     /* of a copy of it, or OK */
     uint32_t sending;        /* copies being enqueued */
 } HryCudaStripe;
 

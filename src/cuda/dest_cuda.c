@@ -237,6 +237,13 @@ static HurrayStatus why_failed(HryCudaTarget *target, const HryCudaLane *lane) {
     return target->failure.code;
 }
 
+/* The text may have been taken by an earlier buffer; the code stays with the stripe. */
+static HurrayStatus why_copy_failed(HryCudaTarget *target, const HryCudaStripe *stripe) {
+    if (target->failure.code == HURRAY_OK)
+        hry_fail(&target->failure, stripe->failed, "device", HRY_NO_OFFSET, "an earlier copy to cuda:%d failed", (int)stripe->piece->device->index);
+    return stripe->failed;
+}
+
 static HurrayStatus staged_window(HryCudaTarget *target, HryCudaBuffer *buffer, HurrayWindow *window, HryCudaOpen *open) {
     HryCudaHome *home = buffer->lane->home;
     HurrayStatus status = HURRAY_WAIT;
@@ -352,7 +359,8 @@ static HryCudaMark *last_mark(HryCudaTarget *target, HryCudaBuffer *buffer, Hurr
     for (HryCudaStripe *stripe = first; stripe <= last && *status != HURRAY_ERR_DEVICE; stripe++) {
         HryCudaSlot *slot = stripe->slot;
         if (slot && slot->range_count && slot->open == 0 && again) hry_cuda_target_send(target, slot), slot = stripe->slot;
-        if (stripe->failed || buffer->lane->failed || atomic_load(&buffer->lane->home->device->lost)) *status = why_failed(target, buffer->lane);
+        if (stripe->failed) *status = why_copy_failed(target, stripe);
+        else if (buffer->lane->failed || atomic_load(&buffer->lane->home->device->lost)) *status = why_failed(target, buffer->lane);
         else if (stripe->sending || (slot && slot->range_count)) *status = HURRAY_WAIT;
         else if (stripe->mark && (!mark || stripe->mark->seq > mark->seq)) mark = stripe->mark;
         if (*status < 0) break;

@@ -146,7 +146,7 @@ void hry_cuda_target_send(HryCudaTarget *target, HryCudaSlot *slot) {
     HurrayStatus status = hry_cuda_flush_send(&flush, &mark, &error);
     pthread_mutex_lock(&target->lock);
     if (status != HURRAY_OK && target->failure.code == HURRAY_OK) target->failure = error;
-    hry_cuda_flush_sent(&flush, mark, &old);
+    hry_cuda_flush_sent(&flush, mark, status, &old);
     if (!old) return;
     pthread_mutex_unlock(&target->lock);
     hry_cuda_mark_unref(old);

@@ -54,12 +54,13 @@ HurrayStatus hry_cuda_flush_send(HryCudaFlush *flush, HryCudaMark **mark, Hurray
     return hry_cuda_queue_copy(&flush->lane->queue, flush->stretches, flush->count, kind, mark, error);
 }
 
-void hry_cuda_flush_sent(HryCudaFlush *flush, HryCudaMark *mark, HryCudaMark **old) {
+void hry_cuda_flush_sent(HryCudaFlush *flush, HryCudaMark *mark, HurrayStatus status, HryCudaMark **old) {
     HryCudaStripe *stripe = flush->stripe;
     *old = NULL;
     stripe->sending--;
     if (!mark) { /* nothing is pending */
-        stripe->failed = true;
+        stripe->failed = status;
+        stripe->piece->closed = true; /* no later buffer shares a stripe that failed */
         flush->slot->seq = 0;
         return;
     }

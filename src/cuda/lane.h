@@ -57,8 +57,8 @@ typedef struct HryCudaFlush {
 void hry_cuda_slot_detach(HryCudaSlot *slot, HryCudaFlush *flush);
 /* Without the lock: enqueues the copy. */
 HurrayStatus hry_cuda_flush_send(HryCudaFlush *flush, HryCudaMark **mark, HurrayError *error);
-/* With the lock again. mark NULL: it failed. *old: a mark to let go of without the lock. */
-void hry_cuda_flush_sent(HryCudaFlush *flush, HryCudaMark *mark, HryCudaMark **old);
+/* With the lock again. mark NULL: it failed with status. *old: a mark to let go of without the lock. */
+void hry_cuda_flush_sent(HryCudaFlush *flush, HryCudaMark *mark, HurrayStatus status, HryCudaMark **old);
 
 /* Slots whose copy is done become free; their pieces are handed out to be let go of without the lock (NULL: no more). */
 HryCudaPiece *hry_cuda_home_reclaim(HryCudaHome *home);

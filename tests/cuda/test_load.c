@@ -408,6 +408,8 @@ static void lack_of_memory_at_each_step_leaves_nothing(void **state) {
         HurrayStatus status = hurray_loader_load(scene.loader, &set);
         bool failed = alloc.calls >= n;
         fail_alloc_arm(&alloc, 0, 0);
+        if (!(status == HURRAY_OK || (failed && status == HURRAY_ERR_NO_MEMORY)))
+            print_error("allocation %d: status %d, failed %d: %s\n", (int)n, status, failed, hurray_loader_last_error(scene.loader)->message);
         assert_true(status == HURRAY_OK || (failed && status == HURRAY_ERR_NO_MEMORY));
         hurray_tensor_set_destroy(&set);
         scene_end(&scene);

@@ -159,11 +159,23 @@ def surroundings():
         missing('no /proc', 'this needs a mount namespace')
 
 
+def parents(path):
+    path = os.path.dirname(os.path.abspath(path))
+    while True:
+        yield path
+        if path == os.path.dirname(path):
+            return
+        path = os.path.dirname(path)
+
+
 def outputs():
     ro = os.path.join(at, 'ro')
     os.mkdir(ro)
     os.chmod(ro, 0o555)
-    if os.getuid() == 0:
+    reachable = all(os.stat(folder).st_mode & 0o001 for folder in parents(BIN))
+    if os.getuid() == 0 and not reachable:
+        missing('a read-only folder', 'another user cannot reach the command here')
+    elif os.getuid() == 0:
         expect(SYSTEM, 'a read-only folder', 'convert', model, os.path.join(ro, 'x.hrry'), user=NOBODY, says='ermission denied')
         secret = os.path.join(at, 'secret.hrry')
         with open(secret, 'wb') as f:
