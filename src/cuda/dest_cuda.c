@@ -239,7 +239,8 @@ static HurrayStatus why_failed(HryCudaTarget *target, const HryCudaLane *lane) {
 
 /* The text may have been taken by an earlier buffer; the code stays with the stripe. */
 static HurrayStatus why_copy_failed(HryCudaTarget *target, const HryCudaStripe *stripe) {
-    if (target->failure.code == HURRAY_OK)
+    if (target->failure.code == HURRAY_OK && hry_cuda_is_gone(stripe->piece->device)) hry_cuda_fail_lost(stripe->piece->device, &target->failure);
+    else if (target->failure.code == HURRAY_OK)
         hry_fail(&target->failure, stripe->failed, "device", HRY_NO_OFFSET, "an earlier copy to cuda:%d failed", (int)stripe->piece->device->index);
     return stripe->failed;
 }
