@@ -15,12 +15,15 @@
 #include "cpu/transport.h"
 
 #define TRIES 64 /* names for a temporary, before giving up */
+#define WRITE_OUT ((uint64_t)16 << 20)
 
 /* fd is written; finish makes it durable and gives it its name, which is when the old file goes. */
 typedef struct Create {
     HurrayAllocator allocator;
     const HryFileCalls *calls;
     int fd, folder;     /* folder -1: no regular file, written as it is */
+    uint64_t written;   /* bytes */
+    uint64_t on_way;    /* of these the disk has been asked to take so many */
     char temporary[32]; /* its name in the folder; "" while it has none */
     char name[NAME_MAX + 1];
     int sync_error; /* of the first sync that failed: later ones would not know */
@@ -44,13 +47,24 @@ static int link_nameless(const Create *create, const char *name) {
     return linkat(AT_FDCWD, self, create->folder, name, AT_SYMLINK_FOLLOW);
 }
 
+/* The disk works while more is written, so that finish waits for the rest only. What fails here, the sync in finish meets again. */
+static void start_write_out(Create *create, size_t written) {
+    create->written += written;
+    if (create->folder < 0 || create->written - create->on_way < WRITE_OUT) return;
+    uint64_t len = (create->written - create->on_way) / WRITE_OUT * WRITE_OUT;
+    (void)create->calls->write_out(create->fd, (off_t)create->on_way, (off_t)len, SYNC_FILE_RANGE_WRITE);
+    create->on_way += len;
+}
+
 static HurrayStatus create_write(void *ctx, const uint8_t *src, size_t len, size_t *out_written) {
-    const Create *create = ctx;
+    Create *create = ctx;
     if (create->finished) {
         errno = 0;
         return HURRAY_ERR_WRONG_STATE;
     }
-    return hry_file_write(create->calls, create->fd, src, len, out_written);
+    HurrayStatus status = hry_file_write(create->calls, create->fd, src, len, out_written);
+    if (status == HURRAY_OK) start_write_out(create, *out_written);
+    return status;
 }
 
 /* A nameless file that replaces another needs a name of its own for a moment: only a rename replaces. */

@@ -12,6 +12,7 @@ typedef struct HryFileCalls {
     ssize_t (*read)(int fd, void *dst, size_t len);
     ssize_t (*write)(int fd, const void *src, size_t len);
     int (*sync)(int fd);
+    int (*write_out)(int fd, off_t offset, off_t len, unsigned flags); /* as sync_file_range */
 } HryFileCalls;
 
 /* calls must outlive the transport, which must be one of hurray_transport_file or _fd. */

@@ -161,6 +161,10 @@ static HurrayStatus dense_extent(const HurrayDescriptor *d, bool originate, HryE
         return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, d->layout_tag == HURRAY_LAYOUT_MORTON ? "layout.bits" : "layout.order",
                         HRY_NO_OFFSET, "a %s curve through this many bits has more elements than 64 bits can count",
                         hry_layout_name(d->layout_tag));
+    /* Two or more of the smallest elements share a byte: their bytes can be counted where they cannot. */
+    bool counts = d->layout_tag == HURRAY_LAYOUT_ROW_MAJOR || d->layout_tag == HURRAY_LAYOUT_COLUMN_MAJOR;
+    if (counts && reach.greatest >= (Wide)UINT64_MAX)
+        return hry_fail(error, HURRAY_ERR_INVALID_LAYOUT, "shape", HRY_NO_OFFSET, "this shape has more elements than 64 bits can count");
     Wide first = (Wide)d->byte_offset + element_byte(reach.least, d->element_bits, false);
     Wide end = (Wide)d->byte_offset + element_byte(reach.greatest, d->element_bits, true);
     if (first < 0)

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "cpu/region.h"
 #include "loader/load.h"
 
 #define CONVERT_CHUNK (UINT64_C(1) << 20)
@@ -83,6 +84,13 @@ static bool open_bytes(HryLoad *load, HryItem *item) {
     return false;
 }
 
+/* Up to a huge page's end: two readers that meet a new one at once would both clear it. Else up to where direct reads can go on. */
+static uint64_t cut_length(const HryIo *io, const HryPlanPiece *piece, uint64_t left, uint64_t chunk) {
+    uint64_t block = io->direct_fd >= 0 ? io->direct_alignment : 1, address = (uintptr_t)piece->ptr;
+    bool alike = (address - piece->offset) % block == 0;
+    return alike && chunk >= HRY_HUGE_PAGE ? hry_cut(address, left, chunk, HRY_HUGE_PAGE) : hry_cut(piece->offset, left, chunk, block);
+}
+
 /* The next piece of the window that is being cut. */
 static bool cut_piece(HryLoad *load, HryItem *item, uint32_t k, bool converts) {
     HryLoadFill *fill = &item->fills[k];
@@ -91,7 +99,7 @@ static bool cut_piece(HryLoad *load, HryItem *item, uint32_t k, bool converts) {
     HryPlanPiece piece = {.ptr = window->window.ptr + window->given, .owner = window, .want_sum = fill->check};
     piece.offset = converts || window->prefilled ? at : item->to.buffers[k].source_offset + at;
     if (converts && chunk > CONVERT_CHUNK) chunk = CONVERT_CHUNK;
-    piece.len = hry_cut(piece.offset, left, chunk, item->io->direct_fd >= 0 ? item->io->direct_alignment : 1);
+    piece.len = cut_length(item->io, &piece, left, chunk);
     if (!hry_load_add_piece(load, window, &piece)) return false;
     window->given += piece.len;
     window->pieces++;

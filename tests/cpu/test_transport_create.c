@@ -188,7 +188,7 @@ static int odd_sync(int fd) {
 
 static void a_failed_sync_stays_failed_and_a_failed_folder_sync_is_repeated(void **state) {
     (void)state;
-    static const HryFileCalls calls = {NULL, NULL, write, odd_sync};
+    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, NULL};
     HurrayTransport t = create(path, false);
     hry_transport_create_use(&t, &calls);
     put(&t, "lost");
@@ -209,6 +209,43 @@ static void a_failed_sync_stays_failed_and_a_failed_folder_sync_is_repeated(void
     hurray_transport_release(&t);
     assert_content(path, "kept");
     unlink(path);
+}
+
+static off_t asked_to, asked_len;
+static int odd_write_out(int fd, off_t offset, off_t len, unsigned flags) {
+    assert_true(fd >= 0);
+    assert_int_equal(flags, SYNC_FILE_RANGE_WRITE); /* begins, does not wait */
+    assert_int_equal(offset, asked_to);
+    asked_to += len;
+    asked_len = len;
+    errno = EIO;
+    return -1;
+}
+
+static void the_disk_gets_the_bytes_while_more_are_written(void **state) {
+    (void)state;
+    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, odd_write_out};
+    enum { PIECE = 1 << 20, PIECES = 40 };
+    uint8_t *piece = calloc(1, PIECE);
+    HurrayTransport t = create(path, false);
+    hry_transport_create_use(&t, &calls);
+    asked_to = 0;
+    sync_calls = 0, sync_fails_at = -1;
+    for (int i = 0; i < PIECES; i++) {
+        size_t n = 0;
+        assert_int_equal(t.write(t.ctx, piece, PIECE, &n), HURRAY_OK); /* asking failed: that is finish's to say */
+        assert_int_equal(n, PIECE);
+        assert_true(asked_to <= (off_t)(i + 1) * PIECE);
+    }
+    assert_true(asked_to >= PIECES / 2 * PIECE);
+    assert_int_equal(asked_to % asked_len, 0);
+    assert_int_equal(t.finish(t.ctx), HURRAY_OK);
+    hurray_transport_release(&t);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, PIECES * PIECE);
+    unlink(path);
+    free(piece);
 }
 
 static void a_rename_that_fails_can_be_repeated(void **state) {
@@ -304,6 +341,7 @@ int main(void) {
         cmocka_unit_test(a_name_without_a_folder_is_in_the_current_one),
         cmocka_unit_test(a_device_or_pipe_is_written_as_it_is),
         cmocka_unit_test(a_failed_sync_stays_failed_and_a_failed_folder_sync_is_repeated),
+        cmocka_unit_test(the_disk_gets_the_bytes_while_more_are_written),
         cmocka_unit_test(a_rename_that_fails_can_be_repeated),
         cmocka_unit_test(a_full_disk_is_reported_and_leaves_nothing),
         cmocka_unit_test(what_cannot_be_created_says_why),

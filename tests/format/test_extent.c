@@ -60,13 +60,18 @@ static void dense_elements_are_counted_from_the_byte_offset(void **state) {
     least_is(&d, 0, 4);
 }
 
-static void a_shape_beyond_64_bits_of_bytes_is_refused(void **state) {
+static void a_shape_beyond_64_bits_of_bytes_or_elements_is_refused(void **state) {
     (void)state;
-    const uint64_t square[] = {UINT64_C(1) << 32, UINT64_C(1) << 32}, line[] = {UINT64_MAX - 1};
+    const uint64_t square[] = {UINT64_C(1) << 32, UINT64_C(1) << 32}, half[] = {UINT64_C(1) << 31, UINT64_C(1) << 32};
+    const uint64_t line[] = {UINT64_MAX - 1}, long_one[] = {1, 2, 1, UINT64_C(1) << 63};
     HurrayDescriptor d = parts(HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, 2, square);
     too_much(&d, 0);
-    d = parts(HURRAY_TYPE_BOOL, HURRAY_LAYOUT_ROW_MAJOR, 2, square); /* 2^64 bits fit */
-    least_is(&d, 0, UINT64_C(1) << 61);
+    d = parts(HURRAY_TYPE_BOOL, HURRAY_LAYOUT_ROW_MAJOR, 2, square); /* 2^64 bits are few bytes, but too many elements */
+    too_much(&d, 0);
+    d = parts(HURRAY_TYPE_FLOAT4_E2M1, HURRAY_LAYOUT_COLUMN_MAJOR, 4, long_one);
+    too_much(&d, 0);
+    d = parts(HURRAY_TYPE_BOOL, HURRAY_LAYOUT_ROW_MAJOR, 2, half);
+    least_is(&d, 0, UINT64_C(1) << 60);
     d = parts(HURRAY_TYPE_INT8, HURRAY_LAYOUT_ROW_MAJOR, 1, line);
     least_is(&d, 0, UINT64_MAX - 1);
     d.byte_offset = 2;
@@ -303,7 +308,7 @@ static void private_layouts_have_no_sizes_but_their_parameters_have(void **state
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_elements_are_counted_from_the_byte_offset),
-        cmocka_unit_test(a_shape_beyond_64_bits_of_bytes_is_refused),
+        cmocka_unit_test(a_shape_beyond_64_bits_of_bytes_or_elements_is_refused),
         cmocka_unit_test(strides_reach_both_ways),
         cmocka_unit_test(tiles_take_whole_tiles),
         cmocka_unit_test(curves_take_their_codes),
