@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Feeds descriptors, whole and damaged, to the library and to an independent decoder and compares verdicts and meaning.
 
-usage: compare_decoders.py PROBE SHARED [MUTATIONS-PER-DESCRIPTOR]
+usage: compare_decoders.py PROBE SHARED [MUTATIONS-PER-DESCRIPTOR | all]
 PROBE is the program decode_probe, SHARED the folder with checks/decode_check.py and vectors/. Exit 77 when SHARED is not there.
+all: each bit flipped once, not a sample of them, and many mutations; minutes.
 """
 import glob
 import importlib.util
@@ -15,7 +16,8 @@ import subprocess
 import sys
 
 PROBE, SHARED = sys.argv[1:3]
-COUNT = int(sys.argv[3]) if len(sys.argv) > 3 else 300
+ALL = sys.argv[3:] == ['all']
+COUNT = int(sys.argv[3]) if len(sys.argv) > 3 and not ALL else 300
 CHECK = os.path.join(SHARED, 'checks', 'decode_check.py')
 if not os.path.exists(CHECK):
     print('skipped: %s is not there' % CHECK)
@@ -184,7 +186,7 @@ def main():
         if len(b) > 700: continue
         for cut in range(len(b)): inputs[b[:cut]] = None
         for bit in range(8 * len(b)):
-            if len(good) > 100 and r.random() > .25: continue
+            if not ALL and len(good) > 100 and r.random() > .25: continue
             x = bytearray(b); x[bit // 8] ^= 1 << bit % 8; inputs[bytes(x)] = None
     for b in seeds:
         if len(b) <= 1500:
