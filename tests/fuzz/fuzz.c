@@ -1,13 +1,10 @@
-/* One target per parser, chosen by HRY_FUZZ_TARGET at compile time. Each input is parsed as it is, its tensors read, and parsed again
- * with an allocation failing that the input itself chooses. Nothing may leak, overrun or take memory out of proportion. */
-#include <stdlib.h>
+/* One target per parser: its fuzz_parse. Each input is parsed as it is, its tensors read, and parsed again with an allocation failing that
+ * the input itself chooses. Nothing may leak, overrun or take memory out of proportion. */
+#include "fuzz.h"
+
 #include <string.h>
 
-#include "core/catalogue.h"
 #include "import/byte_source.h"
-#include "import/model.h"
-#include "import/npz.h"
-#include "import/sniff.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,13 +32,8 @@ static void fuzz_deallocate(void *ctx, void *block, size_t size, size_t alignmen
     free(block);
 }
 
-typedef struct Input {
-    const uint8_t *data;
-    size_t size;
-} Input;
-
 static HurrayStatus input_read_at(void *ctx, uint64_t offset, uint8_t *dst, size_t len, size_t *filled) {
-    const Input *input = ctx;
+    const FuzzInput *input = ctx;
     *filled = 0;
     if (offset >= input->size) return HURRAY_OK;
     *filled = len < input->size - offset ? len : input->size - (size_t)offset;
@@ -50,49 +42,9 @@ static HurrayStatus input_read_at(void *ctx, uint64_t offset, uint8_t *dst, size
 }
 
 static HurrayStatus input_size(void *ctx, uint64_t *size) {
-    *size = ((const Input *)ctx)->size;
+    *size = ((const FuzzInput *)ctx)->size;
     return HURRAY_OK;
 }
-
-#if !defined(HRY_FUZZ_DESCRIPTOR) && !defined(HRY_FUZZ_SNIFF)
-static const HryLimits limits = {1u << 20, 1u << 30, 1u << 28, 1u << 24, UINT64_MAX, 64};
-#endif
-
-#if defined(HRY_FUZZ_DESCRIPTOR)
-static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out,
-                          HurrayError *error) {
-    HurrayDescriptor *descriptor = NULL;
-    size_t used;
-    (void)transport, (void)out;
-    HurrayStatus status = hry_descriptor_decode(input->data, input->size, 0, 0, allocator, &used, &descriptor, error);
-    if (status != HURRAY_OK) return status;
-    size_t len = hry_descriptor_encoded_size(descriptor);
-    uint8_t *bytes = malloc(len);
-    hry_descriptor_encode(descriptor, bytes);
-    HurrayDescriptor *again = NULL;
-    HurrayAllocator own = hry_alloc_default();
-    HurrayError second;
-    if (hry_descriptor_decode(bytes, len, 0, 0, &own, &used, &again, &second) != HURRAY_OK || used != len)
-        abort(); /* what we write, we read */
-    hry_descriptor_unref(again);
-    hry_descriptor_unref(descriptor);
-    free(bytes);
-    return HURRAY_OK;
-}
-#else
-static HurrayStatus parse(const HurrayTransport *transport, const Input *input, const HurrayAllocator *allocator, HryCatalogue **out,
-                          HurrayError *error) {
-#if defined(HRY_FUZZ_SNIFF)
-    uint32_t format;
-    (void)out;
-    return hry_sniff(transport, input->size, NULL, allocator, &format, error);
-#elif defined(HRY_FUZZ_NPY)
-    return hry_import_npy(transport, input->size, "array", &limits, allocator, out, error);
-#else
-    return HRY_FUZZ_TARGET(transport, input->size, &limits, allocator, out, error);
-#endif
-}
-#endif
 
 /* Reads at most a MiB of each tensor, in two pieces, the second first. */
 static void read_tensors(const HurrayTransport *transport, const HryCatalogue *catalogue, const HurrayAllocator *allocator) {
@@ -119,15 +71,14 @@ static void run(const uint8_t *data, size_t size, uint64_t fail_at) {
     allocator.ctx = &memory;
     allocator.allocate = fuzz_allocate;
     allocator.deallocate = fuzz_deallocate;
-    Input input = {malloc(size ? size : 1), size}; /* a block of exactly its size */
+    FuzzInput input = {malloc(size ? size : 1), size, 0}; /* a block of exactly its size */
     if (size) memcpy((uint8_t *)(uintptr_t)input.data, data, size);
     HurrayTransport transport = {
         .ctx = &input, .read_at = input_read_at, .size = input_size, .io_alignment = 1, .struct_size = sizeof(HurrayTransport)};
     HryCatalogue *catalogue = NULL;
     HurrayError error;
     hry_error_clear(&error);
-    HurrayStatus status = parse(&transport, &input, &allocator, &catalogue, &error);
-    if (status != HURRAY_OK && (error.code != status || error.message[0] == 0)) abort();
+    fuzz_checked(fuzz_parse(&transport, &input, &allocator, &catalogue, &error), &error);
     if (memory.peak > size * 64 + (1u << 20)) abort();
     if (catalogue) read_tensors(&transport, catalogue, &allocator);
     hry_catalogue_unref(catalogue);

@@ -142,6 +142,51 @@ for name, data in descriptors.items():
     put('stream', name, data + bytes(sum(struct.unpack_from('<Q', data, len(data) - 16 * (i + 1))[0] for i in range(1)) % 256 if name == 'row_major' else 300))
 put('stream', 'two', descriptors['row_major'] + bytes(24) + descriptors['row_major'] + bytes(24))
 
+# contents: streams that hold, of layouts and quantizations whose buffers steer what is read
+u64s = lambda *values: struct.pack('<%dQ' % len(values), *values)
+floats = lambda *values: struct.pack('<%df' % len(values), *values)
+member = struct.pack('<QQ', 2, 0), struct.pack('<QQ', 2, 1)
+contents = {
+    'rows': descriptors['row_major'] + floats(1, 2, 3, 4, 5, 6),
+    'bits': descriptor(0x20, 1, [3, 3], b'', [2]) + b'\xa5\x01',
+    'six': descriptor(0x44, 2, [2, 3], b'', [6]) + b'\x81\x40\x20\x01\x02\x00',
+    'mirrored': descriptor(0x12, 3, [2, 3], struct.pack('<qq', 0, 1), [6]) + b'\1\0\2\0\3\0',
+    'tiled': descriptor(0x11, 4, [3, 5], struct.pack('<QQBBH', 2, 4, 1, 2, 0), [32]) + bytes(range(32)),
+    'morton': descriptor(0x11, 5, [4, 3], struct.pack('<II', 2, 2), [16]) + bytes(range(16)),
+    'hilbert': descriptor(0x11, 0x40, [4, 4], struct.pack('<II', 2, 2), [16]) + bytes(range(16)),
+    'coo': descriptor(3, 6, [2, 3], struct.pack('<QQ', 2, 1), [8, 32]) + floats(1, 2) + u64s(0, 1, 1, 2),
+    'coo_unsorted': descriptor(3, 6, [2, 3], struct.pack('<QQ', 2, 0), [8, 32]) + floats(1, 2) + u64s(1, 2, 0, 1),
+    'csr': descriptors['csr'] + floats(1, 2) + u64s(0, 2, 0, 1, 2),
+    'csf': descriptor(3, 9, [2, 3, 2], struct.pack('<QIIIQ', 2, 0, 1, 2, 0), [8, 16, 16, 24, 16, 24, 16]) + floats(1, 2) + u64s(0, 2, 0, 1, 0, 1, 2, 1, 2, 0, 1, 2, 0, 1),
+    'paged': descriptor(3, 10, [4, 1, 1], struct.pack('<IQIIBIB6x', 2, 3, 0, 1, 2, 0, 0), [24, 8, 8]) + floats(1, 2, 3, 4, 5, 6) + struct.pack('<IIII', 2, 0, 0, 2),
+    'per_block': descriptors['quantized'] + bytes(range(64)) + bytes.fromhex('003c0038'),
+    'per_channel': descriptor(0x10, 1, [2, 3], b'', [6, 8, 8], 1, struct.pack('<IBBHIIIB3x', 20, 2, 1, 0, 0, 1, 2, 3)) + bytes(range(6)) + floats(.5, 2) + struct.pack('<ii', 1, -1),
+    'nf4': descriptor(0x49, 1, [8], b'', [4, 4], 1, struct.pack('<IBBHIII', 16, 4, 1, 0, 0, 8, 1)) + bytes(range(4)) + floats(2),
+    'mxfp': descriptor(0x43, 1, [32], b'', [16, 1], 1, struct.pack('<IBBHIII', 16, 5, 1, 0, 0, 32, 1)) + bytes(range(16)) + b'\x80',
+    'blocks': descriptors['blocks'] + bytes(range(68)),
+    'partition': descriptor(3, 11, [2], struct.pack('<BBHI', 1, 0, 0, 2), []) + b''.join(
+        descriptor(3, 1, [1], b'', [4], 2, u64s(2, at)) + floats(at) for at in (0, 1)),
+    'overlay': descriptor(3, 11, [2], struct.pack('<BBHI', 2, 2, 0, 2), []) + descriptor(3, 1, [2], b'', [8], 18, u64s(2, 0) + b'\1' + bytes(15)) + floats(1, 2)
+    + descriptor(3, 6, [1], struct.pack('<QQ', 1, 1), [4, 8], 18, u64s(2, 1) + bytes(16)) + floats(3) + u64s(0),
+    'statistics': descriptor(3, 1, [2], b'', [8], 8, struct.pack('<IIQ6dBBBB4x', 63, 0, 2, 0, 1, 2, 2, 1.5, .5, 2, 4, 0, 0)) + floats(1, 2),
+}
+for name, data in contents.items():
+    put('contents', name, data)
+
+# indexes of the two shards that parse_index.c makes
+indexes = {
+    'all': b'{"metadata":{"total_size":4},"weight_map":{"x":"a","y":"a","z":"b"}}',
+    'part': b' {"weight_map":{"z":"b","x":"./a"},"other":[{"k":[1,2.5e3,null,true]}]}',
+    'escapes': b'{"weight_map":{"\\u007a":"\\u0062"}}',
+    'elsewhere': b'{"weight_map":{"x":"b"}}',
+    'missing': b'{"weight_map":{"x":"a","w":"c.safetensors"}}',
+    'outside': b'{"weight_map":{"x":"../a"}}',
+    'twice': b'{"weight_map":{"x":"a","x":"a"}}',
+    'empty': b'{"weight_map":{}}',
+}
+for name, data in indexes.items():
+    put('index', name, data)
+
 # whole files named on the command line, by folder name
 for path in sys.argv[2:]:
     if not os.path.isdir(path):

@@ -107,6 +107,8 @@ def verdict(b, is_file):
         except oracle.Reject as e: return 'no', str(e)
     try: f = oracle.open_file(b)
     except oracle.Reject as e: return 'no', str(e)
+    # data_length tells already that it is no head: the library then holds the place against section 9.4 while it opens.
+    if any(e['dal'] and (e['dao'] % f['A'] or e['dao'] < e['do'] + e['dl']) for e in f['order']): return 'no', 'data_offset'
     words, flat, why = ['ok'], [], ''
     ends = [e['do'] for e in f['order'][1:]] + [f['ko'] or f['io']]
     for e, end in zip(f['order'], ends):
@@ -123,9 +125,7 @@ def verdict(b, is_file):
     return words, why
 
 
-def differs(line, want, is_file, why):
-    # data_length tells already that it is no head: the library may then check the place while it opens.
-    if want != 'no' and '-' in want and why.startswith('data_offset') and line.startswith('no -20'): return False
+def differs(line, want, is_file):
     if want == 'no': return not line.startswith('no ')
     if not is_file: return line != want
     got = line.split(' ')
@@ -146,7 +146,7 @@ def compare(path, b, is_file, cases, shown):
     wrong = 0
     for case, line in zip(cases, out):
         want, why = verdict(applied(b, *case), is_file)
-        if line.startswith('no ') and len(line.split(' ', 2)) < 3 or differs(line, want, is_file, why):
+        if line.startswith('no ') and len(line.split(' ', 2)) < 3 or differs(line, want, is_file):
             wrong += 1
             if wrong <= shown: print('%s %r\n  library: %s\n  oracle: %s %s' % (os.path.basename(path), case, line[:300], str(want)[:200], why))
     return wrong
