@@ -16,9 +16,9 @@
 
 /* Failures of callbacks reach the caller as a status; the first one's text is kept for hry_cuda_destination_failure. */
 static HurrayStatus keep(HryCudaTarget *target, HurrayStatus status, const HurrayError *error) {
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     if (status < 0 && target->failure.code == HURRAY_OK) target->failure = *error;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return status;
 }
 
@@ -95,20 +95,20 @@ static HurrayStatus next_piece(HryCudaTarget *target, HryCudaLane *lane, uint64_
         if (status != HURRAY_OK) return status;
     }
     piece->lane = lane;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     old = lane->piece;
     if (old) old->closed = true;
     lane->piece = piece;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     hry_cuda_piece_unref(old);
     return HURRAY_OK;
 }
 
 static bool cut(HryCudaTarget *target, HryCudaLane *lane, HryCudaBuffer *buffer) {
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     bool fits = lane->piece && hry_cuda_piece_cut(lane->piece, buffer->size, buffer->alignment, &buffer->begin, &buffer->hole);
     if (fits) buffer->piece = hry_cuda_piece_ref(lane->piece);
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return fits;
 }
 
@@ -175,11 +175,11 @@ static HurrayStatus cuda_reserve(void *ctx, uint8_t device_tag, int32_t device_i
     pthread_mutex_lock(&target->making);
     HurrayStatus status = hry_cuda_target_home(target, device_index, &home, &error);
     if (status == HURRAY_OK && !hry_cuda_is_gone(home->device)) { /* another load: an answer that failed may be right the next time */
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         for (HryCudaLane *old = target->lanes; old; old = old->next)
             if (old->home == home) old->failed = false;
         hry_error_clear(&target->failure);
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
     }
     if (status == HURRAY_OK && device_tag == HURRAY_DEVICE_CPU) home->reserved_pinned += bytes;
     if (status == HURRAY_OK && device_tag == HURRAY_DEVICE_CUDA) {
@@ -250,9 +250,9 @@ static HurrayStatus staged_window(HryCudaTarget *target, HryCudaBuffer *buffer, 
     HurrayStatus status = HURRAY_WAIT;
     for (int attempt = 0; attempt < 3; attempt++) {
         bool grown = false;
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         status = buffer->lane->failed ? why_failed(target, buffer->lane) : try_window(target, buffer, window, open);
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
         if (status != HURRAY_WAIT) return status;
         if (attempt == 0) hry_cuda_target_progress(target, home);
         if (attempt == 1) {
@@ -261,10 +261,10 @@ static HurrayStatus staged_window(HryCudaTarget *target, HryCudaBuffer *buffer, 
         }
     }
     /* Every slot is being filled or copied: one that nobody fills at the moment goes out as it is. */
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     HryCudaSlot *quiet = home->staging.free ? NULL : hry_cuda_home_quiet_slot(home);
     if (quiet) hry_cuda_target_send(target, quiet);
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return HURRAY_WAIT;
 }
 
@@ -281,10 +281,10 @@ static HurrayStatus cuda_window(void *ctx, void *id, HurrayWindow *window) {
         window->token = open;
         open->offset = window->offset;
         open->len = window->len;
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         open->next = buffer->open;
         buffer->open = open;
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
         return HURRAY_OK;
     }
     HurrayStatus status = staged_window(target, buffer, window, open);
@@ -316,7 +316,7 @@ static HurrayStatus cuda_commit(void *ctx, void *id, const HurrayWindow *window)
     HryCudaTarget *target = ctx;
     HryCudaBuffer *buffer = id;
     HryCudaOpen *open = window->token;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     unlink_open(buffer, open);
     buffer->committed += open->len;
     HryCudaSlot *slot = open->slot;
@@ -325,7 +325,7 @@ static HurrayStatus cuda_commit(void *ctx, void *id, const HurrayWindow *window)
         slot->open--;
         if (slot->open == 0 && (slot->stripe->eager || hry_cuda_stripe_is_full(slot->stripe))) hry_cuda_target_send(target, slot);
     }
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     hry_free(&target->allocator, open, sizeof *open);
     return HURRAY_OK;
 }
@@ -356,7 +356,7 @@ static HryCudaMark *last_mark(HryCudaTarget *target, HryCudaBuffer *buffer, Hurr
     /* A slot that is not full goes out when the road is idle, else at each sixteenth asking: most fill up before that, and one copy takes all. */
     bool again = ++buffer->asked > 1 && (buffer->lane->queue.done == buffer->lane->queue.issued || buffer->asked % 16 == 0);
     *status = HURRAY_OK;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     for (HryCudaStripe *stripe = first; stripe <= last && *status != HURRAY_ERR_DEVICE; stripe++) {
         HryCudaSlot *slot = stripe->slot;
         if (slot && slot->range_count && slot->open == 0 && again) hry_cuda_target_send(target, slot), slot = stripe->slot;
@@ -367,7 +367,7 @@ static HryCudaMark *last_mark(HryCudaTarget *target, HryCudaBuffer *buffer, Hurr
         if (*status < 0) break;
     }
     mark = *status == HURRAY_OK ? hry_cuda_mark_ref(mark) : NULL;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return mark;
 }
 
@@ -426,7 +426,7 @@ static void cuda_discard(void *ctx, void *id) {
     HryCudaBuffer *buffer = id;
     HryCudaPiece *piece = buffer->piece;
     HryCudaOpen *opens = buffer->open;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     for (HryCudaOpen *open = opens; open; open = open->next) {
         HryCudaSlot *slot = open->slot;
         if (!slot || --slot->open > 0 || slot->range_count) continue;
@@ -438,7 +438,7 @@ static void cuda_discard(void *ctx, void *id) {
         HryCudaStripe *last = hry_cuda_stripe_at(piece, buffer->begin + buffer->size - 1);
         for (HryCudaStripe *stripe = hry_cuda_stripe_at(piece, buffer->begin); stripe <= last; stripe++) stripe->eager = true;
     }
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     while (opens) {
         HryCudaOpen *open = opens;
         opens = open->next;
@@ -466,9 +466,9 @@ static uint64_t done_of_all(HryCudaTarget *target, bool *pending) {
 static void send_quiet(HryCudaTarget *target) {
     for (HryCudaHome *home = hry_cuda_target_homes(target); home; home = home->next) {
         HryCudaSlot *quiet;
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         while ((quiet = hry_cuda_home_quiet_slot(home))) hry_cuda_target_send(target, quiet);
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
     }
 }
 
@@ -560,7 +560,7 @@ bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCu
     HryCudaTarget *target = destination->ctx;
     memset(out, 0, sizeof *out);
     out->numa_node = -1;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     for (HryCudaHome *home = target->homes; home; home = home->next) {
         if (!home->staging.slot_count) continue;
         out->staging = home->staging.kind;
@@ -568,7 +568,7 @@ bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCu
         memcpy(out->reason, home->staging.reason, sizeof out->reason);
     }
     out->peak_pinned = target->peak_pinned;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     pthread_mutex_lock(&target->log_lock);
     out->copied_bytes = target->copied;
     out->copies = target->copies;
@@ -580,11 +580,11 @@ bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCu
 bool hry_cuda_destination_failure(const HurrayDestinationAlloc *destination, HurrayError *out) {
     if (destination->freeze != cuda_freeze) return false;
     HryCudaTarget *target = destination->ctx;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     bool failed = target->failure.code < 0;
     if (failed) *out = target->failure;
     hry_error_clear(&target->failure);
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return failed;
 }
 

@@ -33,19 +33,19 @@ HurrayStatus hry_cuda_target_home(HryCudaTarget *target, int32_t index, HryCudaH
         return status;
     }
     hry_cuda_staging_init(&home->staging, home->device, target->options.pinned, target->options.pinned_cap, target->options.slot_bytes);
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     home->next = target->homes;
     target->homes = home;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     *out = home;
     return HURRAY_OK;
 }
 
 static void add_group(HryCudaTarget *target, HryCudaHome *home, HryCudaGroup *group) {
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     hry_cuda_staging_add(&home->staging, group);
     if (home->staging.pinned_bytes > target->peak_pinned) target->peak_pinned = home->staging.pinned_bytes;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
 }
 
 /* The ring must be there before the first piece: stripes have the size of its slots. */
@@ -78,25 +78,25 @@ HurrayStatus hry_cuda_target_lane(HryCudaTarget *target, HryCudaHome *home, HryC
     }
     lane->queue.copied = note_copy;
     lane->queue.ctx = target;
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     lane->next = target->lanes;
     target->lanes = lane;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     *out = lane;
     return HURRAY_OK;
 }
 
 HryCudaLane *hry_cuda_target_lanes(HryCudaTarget *target) {
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     HryCudaLane *lanes = target->lanes;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return lanes;
 }
 
 HryCudaHome *hry_cuda_target_homes(HryCudaTarget *target) {
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     HryCudaHome *homes = target->homes;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     return homes;
 }
 
@@ -123,15 +123,15 @@ void hry_cuda_target_progress(HryCudaTarget *target, HryCudaHome *home) {
         if (lane->home != home || lane->kind == HRY_CUDA_PIECE_PINNED) continue;
         hry_error_clear(&error);
         if (hry_cuda_queue_poll(&lane->queue, &error) == HURRAY_OK) continue;
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         if (target->failure.code == HURRAY_OK) target->failure = error;
         lane->failed = true;
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
     }
     do {
-        pthread_mutex_lock(&target->lock);
+        hry_cuda_lock(target);
         piece = hry_cuda_home_reclaim(home);
-        pthread_mutex_unlock(&target->lock);
+        hry_cuda_unlock(target);
         hry_cuda_piece_unref(piece);
     } while (piece);
 }
@@ -141,16 +141,16 @@ void hry_cuda_target_send(HryCudaTarget *target, HryCudaSlot *slot) {
     HryCudaMark *mark = NULL, *old = NULL;
     HurrayError error;
     hry_cuda_slot_detach(slot, &flush);
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     hry_error_clear(&error);
     HurrayStatus status = hry_cuda_flush_send(&flush, &mark, &error);
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
     if (status != HURRAY_OK && target->failure.code == HURRAY_OK) target->failure = error;
     hry_cuda_flush_sent(&flush, mark, status, &old);
     if (!old) return;
-    pthread_mutex_unlock(&target->lock);
+    hry_cuda_unlock(target);
     hry_cuda_mark_unref(old);
-    pthread_mutex_lock(&target->lock);
+    hry_cuda_lock(target);
 }
 
 static void free_lane(HryCudaLane *lane) {

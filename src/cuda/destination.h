@@ -13,7 +13,7 @@ typedef struct HryCudaTarget {
     HurrayCudaOptions options;
     HurrayDeviceMemory pool; /* options.device_memory leads here */
     atomic_uint holds;
-    pthread_mutex_t lock;   /* states of slots and stripes, arenas; held across no read and no call of the runtime */
+    pthread_mutex_t lock;   /* states of slots and stripes, arenas: by hry_cuda_lock */
     pthread_mutex_t making; /* one thread at a time opens devices, makes lanes, pieces, groups */
     HryCudaHome *homes;
     HryCudaLane *lanes;
@@ -24,6 +24,21 @@ typedef struct HryCudaTarget {
     size_t log_count;
     uint64_t copied, copies, copy_ns, copied_until_ns;
 } HryCudaTarget;
+
+/* Held across no read, no wait and no call of the runtime. Tests are told of it, and hold the room to that. */
+#ifdef HRY_CUDA_TELL_LOCKS
+void hry_cuda_tell_lock(int by); /* how many more the calling thread holds */
+#else
+static inline void hry_cuda_tell_lock(int by) { (void)by; }
+#endif
+static inline void hry_cuda_lock(HryCudaTarget *target) {
+    pthread_mutex_lock(&target->lock);
+    hry_cuda_tell_lock(1);
+}
+static inline void hry_cuda_unlock(HryCudaTarget *target) {
+    hry_cuda_tell_lock(-1);
+    pthread_mutex_unlock(&target->lock);
+}
 
 /* Finds or makes. `making` is held. */
 HurrayStatus hry_cuda_target_home(HryCudaTarget *target, int32_t index, HryCudaHome **out, HurrayError *error);

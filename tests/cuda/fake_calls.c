@@ -48,6 +48,7 @@ static int begin_call(FakeCall call, const void *handle, int *device) {
     pthread_mutex_lock(&fake.lock);
     FakeThread *thread = fake_thread();
     fake.counts.calls[call]++;
+    if (thread->locks > 0) fake_report(FAKE_CHECK_LOCKED, name, handle, "while the ring's lock is held");
     if (fake.settings.no_driver) return call == FAKE_get_last_error ? 0 : HRY_CUDA_INSUFFICIENT_DRIVER;
     *device = thread->depth > 0 ? thread->stack[thread->depth - 1] : -1;
     int dead = *device >= 0 ? fake.contexts[*device].dead : 0;

@@ -76,7 +76,8 @@ enum {
     FAKE_CHECK_LAST_ERROR,
     FAKE_CHECK_FORK,
     FAKE_CHECK_CAP,
-    FAKE_CHECK_PER_THREAD_STREAM = 20,
+    FAKE_CHECK_LOCKED,
+    FAKE_CHECK_PER_THREAD_STREAM,
     FAKE_CHECK_LEFT,
     FAKE_CHECK_UNWRITTEN,
 };
@@ -136,6 +137,8 @@ void fake_cuda_hand_out(void *event);
 void fake_cuda_run_all(void);
 /* The current thread must be as it was before the library was called: no context pushed, no error stored. */
 void fake_cuda_check_thread(const char *where);
+/* The ring under test tells of its lock: the calling thread holds so many more. None may be held in any call, so in no wait either. */
+void hry_cuda_tell_lock(int by);
 
 /* ---- counts ---- */
 

@@ -111,6 +111,7 @@ typedef struct FakeThread {
     unsigned depth;
     int stack[16], mode_at_push[16];
     bool mode_excused;
+    int locks; /* of the ring, held */
     int sticky_seen; /* bit per device: this thread has been told */
 } FakeThread;
 

@@ -288,6 +288,8 @@ void fake_cuda_check_thread(const char *where) {
     pthread_mutex_unlock(&fake.lock);
 }
 
+void hry_cuda_tell_lock(int by) { fake_thread()->locks += by; }
+
 void fake_cuda_counts(FakeCounts *out) {
     pthread_mutex_lock(&fake.lock);
     *out = fake.counts;

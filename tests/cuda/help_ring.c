@@ -51,6 +51,7 @@ static const struct {
     [RING_WAITS_FOR_NO_DRIVER] = {"waits for the last error to go without a driver", FAKE_CHECK_ENDLESS, RING_PRODUCER_SYNCED},
     [RING_CALLS_FROM_CHILD] = {"call from a forked child", FAKE_CHECK_FORK, RING_PRODUCER_SYNCED},
     [RING_PINS_ABOVE_CAP] = {"pins above the cap", FAKE_CHECK_CAP, RING_PRODUCER_SYNCED},
+    [RING_WAITS_LOCKED] = {"a wait while the lock is held", FAKE_CHECK_LOCKED, RING_PRODUCER_SYNCED},
     [RING_USES_STREAM_2_ELSEWHERE] = {"stream 2 from another thread", FAKE_CHECK_PER_THREAD_STREAM, RING_CONSUMER_STREAM},
     [RING_NO_GUARD] = {"calls without a context pushed", FAKE_CHECK_CONTEXT, RING_PRODUCER_SYNCED},
     [RING_NO_POP] = {"context left pushed", FAKE_CHECK_CONTEXT, RING_PRODUCER_SYNCED},
@@ -148,6 +149,7 @@ static void fill(Ring *ring) {
         unsigned slot = window % SLOTS;
         size_t len = window + 1 == WINDOWS ? TAIL : SLOT;
         enter(ring);
+        if (ring->bug == RING_WAITS_LOCKED && window == 6) hry_cuda_tell_lock(1);
         if (ring->bug != RING_REFILLS_BEFORE_EVENT && ring->bug != RING_HANDS_OUT_UNRECORDED) wait_for(ring, slot);
         if (ring->bug == RING_HANDS_OUT_UNRECORDED) fake_cuda_run_all();
         leave(ring);
