@@ -41,10 +41,10 @@ static void new_temporary_name(char name[32]) {
 }
 
 /* linkat wants a path to the nameless file. */
-static int link_nameless(const Create *create, const char *name) {
+static int link_nameless(const Create *create, int fd, const char *name) {
     char self[40];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", create->fd);
-    return linkat(AT_FDCWD, self, create->folder, name, AT_SYMLINK_FOLLOW);
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return create->calls->link(AT_FDCWD, self, create->folder, name, AT_SYMLINK_FOLLOW);
 }
 
 /* The disk works while more is written, so that finish waits for the rest only. What fails here, the sync in finish meets again. */
@@ -70,11 +70,11 @@ static HurrayStatus create_write(void *ctx, const uint8_t *src, size_t len, size
 /* A nameless file that replaces another needs a name of its own for a moment: only a rename replaces. */
 static HurrayStatus give_name(Create *create) {
     if (!create->temporary[0]) {
-        if (link_nameless(create, create->name) == 0) return HURRAY_OK;
+        if (link_nameless(create, create->fd, create->name) == 0) return HURRAY_OK;
         for (int i = 0; errno == EEXIST && i < TRIES; i++) {
             char name[32];
             new_temporary_name(name);
-            if (link_nameless(create, name) == 0) {
+            if (link_nameless(create, create->fd, name) == 0) {
                 memcpy(create->temporary, name, sizeof name);
                 break;
             }
@@ -160,11 +160,24 @@ static bool open_folder(Create *create, char *target) {
     return create->folder >= 0;
 }
 
-static bool open_temporary(Create *create, bool named) {
-    if (!named && access("/proc/self/fd", X_OK) == 0) {
-        create->fd = openat(create->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-        if (create->fd >= 0) return true;
-    }
+static int open_nameless(const Create *create) { return openat(create->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666); }
+
+/* Whether a nameless file can get a name here: without /proc, in a sandbox, on some file systems only finish would find out, with all
+ * the bytes written. Another, empty one is linked, for a file that was linked and unlinked is linked no more. */
+static bool can_link(const Create *create) {
+    char name[32];
+    int fd = open_nameless(create);
+    if (fd < 0) return false;
+    new_temporary_name(name);
+    bool linked = link_nameless(create, fd, name) == 0;
+    if (linked) (void)unlinkat(create->folder, name, 0);
+    close(fd);
+    return linked;
+}
+
+static bool open_temporary(Create *create) {
+    if (can_link(create)) create->fd = open_nameless(create);
+    if (create->fd >= 0) return true;
     for (int i = 0; i < TRIES; i++) {
         char name[32];
         new_temporary_name(name);
@@ -176,7 +189,7 @@ static bool open_temporary(Create *create, bool named) {
 }
 
 /* A regular file is replaced as a whole, through links; a device, pipe or socket is written as it is. */
-static bool open_target(Create *create, const char *path, bool named) {
+static bool open_target(Create *create, const char *path) {
     char target[PATH_MAX];
     struct stat st;
     if (stat(path, &st) == 0) {
@@ -192,10 +205,10 @@ static bool open_target(Create *create, const char *path, bool named) {
     } else if (errno != ENOENT || !follow_links(path, target)) {
         return false;
     }
-    return open_folder(create, target) && open_temporary(create, named);
+    return open_folder(create, target) && open_temporary(create);
 }
 
-HurrayStatus hry_transport_create(const char *path, bool named, const HurrayTransportOptions *user, HurrayTransport *out,
+HurrayStatus hry_transport_create(const char *path, const HryFileCalls *calls, const HurrayTransportOptions *user, HurrayTransport *out,
                                   HurrayError *error) {
     HurrayTransportOptions options;
     HurrayAllocator allocator;
@@ -204,9 +217,9 @@ HurrayStatus hry_transport_create(const char *path, bool named, const HurrayTran
     Create *create = hry_alloc(&allocator, sizeof *create);
     if (!create) return hry_fail_memory(error, "a transport", sizeof *create);
     create->allocator = allocator;
-    create->calls = &hry_file_calls;
+    create->calls = calls;
     create->fd = create->folder = -1;
-    if (!open_target(create, path, named)) {
+    if (!open_target(create, path)) {
         hry_fail_system(error, HURRAY_ERR_TRANSPORT, errno, "create", path);
         create_release(create);
         return error->code;
@@ -216,11 +229,9 @@ HurrayStatus hry_transport_create(const char *path, bool named, const HurrayTran
     return HURRAY_OK;
 }
 
-void hry_transport_create_use(HurrayTransport *transport, const HryFileCalls *calls) { ((Create *)transport->ctx)->calls = calls; }
-
 HurrayStatus hurray_transport_create(const char *path, const HurrayTransportOptions *user, HurrayTransport *out, HurrayError *error) {
     HurrayError local;
     if (!path || !out) return hry_fail_null(error, "path or out");
-    HurrayStatus status = hry_transport_create(path, false, user, out, &local);
+    HurrayStatus status = hry_transport_create(path, &hry_file_calls, user, out, &local);
     return status == HURRAY_OK ? HURRAY_OK : hry_error_export(error, &local);
 }

@@ -28,7 +28,7 @@ typedef struct File {
     size_t path_size;
 } File;
 
-const HryFileCalls hry_file_calls = {pread, read, write, fsync, sync_file_range};
+const HryFileCalls hry_file_calls = {pread, read, write, fsync, sync_file_range, linkat};
 
 /* Blocks until a descriptor set to non-blocking is ready: the transport's contract is to block. */
 static bool try_again(int fd, short events) {

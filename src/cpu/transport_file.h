@@ -13,6 +13,7 @@ typedef struct HryFileCalls {
     ssize_t (*write)(int fd, const void *src, size_t len);
     int (*sync)(int fd);
     int (*write_out)(int fd, off_t offset, off_t len, unsigned flags); /* as sync_file_range */
+    int (*link)(int from, const char *path, int folder, const char *name, int flags);
 } HryFileCalls;
 
 /* calls must outlive the transport, which must be one of hurray_transport_file or _fd. */

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +41,28 @@ static int entries(const char *where) {
     return n - 2;
 }
 
-static HurrayTransport create(const char *where, bool named) {
+static int link_error, link_calls;
+static int no_link(int from, const char *old, int to, const char *name, int flags) {
+    (void)from, (void)old, (void)to, (void)name, (void)flags;
+    link_calls++;
+    errno = link_error;
+    return -1;
+}
+
+static HurrayTransport create_with(const char *where, const HryFileCalls *calls) {
     HurrayTransport t;
     HurrayError error;
-    assert_int_equal(hry_transport_create(where, named, NULL, &t, &error), HURRAY_OK);
+    assert_int_equal(hry_transport_create(where, calls, NULL, &t, &error), HURRAY_OK);
     assert_null(t.read);
     assert_null(t.read_at);
     return t;
+}
+
+/* named: a temporary with a name, as where the system links no other. */
+static HurrayTransport create(const char *where, bool named) {
+    static const HryFileCalls no_links = {NULL, NULL, write, fsync, NULL, no_link};
+    link_error = EPERM;
+    return create_with(where, named ? &no_links : &hry_file_calls);
 }
 
 static void put(const HurrayTransport *t, const char *text) {
@@ -109,6 +125,25 @@ static void release_without_finish_leaves_the_old_file_and_nothing_else(void **s
         t = create(path, named);
         hurray_transport_release(&t);
         assert_int_equal(entries(folder), 0);
+    }
+}
+
+static void a_system_that_does_not_link_is_found_out_before_anything_is_written(void **state) {
+    (void)state;
+    static const HryFileCalls calls = {NULL, NULL, write, fsync, NULL, no_link};
+    static const int errors[] = {EPERM, ENOENT, EXDEV, ENOSYS};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        link_error = errors[i];
+        link_calls = 0;
+        HurrayTransport t = create_with(path, &calls);
+        int asked = link_calls;
+        put(&t, "text");
+        assert_int_equal(t.finish(t.ctx), HURRAY_OK);
+        hurray_transport_release(&t);
+        assert_int_equal(link_calls, asked); /* never again */
+        assert_content(path, "text");
+        assert_int_equal(entries(folder), 1);
+        unlink(path);
     }
 }
 
@@ -188,9 +223,8 @@ static int odd_sync(int fd) {
 
 static void a_failed_sync_stays_failed_and_a_failed_folder_sync_is_repeated(void **state) {
     (void)state;
-    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, NULL};
-    HurrayTransport t = create(path, false);
-    hry_transport_create_use(&t, &calls);
+    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, NULL, linkat};
+    HurrayTransport t = create_with(path, &calls);
     put(&t, "lost");
     sync_calls = 0, sync_fails_at = 1;
     for (int i = 0; i < 2; i++) {
@@ -200,8 +234,7 @@ static void a_failed_sync_stays_failed_and_a_failed_folder_sync_is_repeated(void
     }
     assert_int_equal(entries(folder), 0);
     hurray_transport_release(&t);
-    t = create(path, false);
-    hry_transport_create_use(&t, &calls);
+    t = create_with(path, &calls);
     put(&t, "kept");
     sync_calls = 0, sync_fails_at = 2;
     assert_int_equal(t.finish(t.ctx), HURRAY_ERR_TRANSPORT);
@@ -224,11 +257,10 @@ static int odd_write_out(int fd, off_t offset, off_t len, unsigned flags) {
 
 static void the_disk_gets_the_bytes_while_more_are_written(void **state) {
     (void)state;
-    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, odd_write_out};
+    static const HryFileCalls calls = {NULL, NULL, write, odd_sync, odd_write_out, linkat};
     enum { PIECE = 1 << 20, PIECES = 40 };
     uint8_t *piece = calloc(1, PIECE);
-    HurrayTransport t = create(path, false);
-    hry_transport_create_use(&t, &calls);
+    HurrayTransport t = create_with(path, &calls);
     asked_to = 0;
     sync_calls = 0, sync_fails_at = -1;
     for (int i = 0; i < PIECES; i++) {
@@ -337,6 +369,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finish_puts_the_new_file_in_the_old_ones_place),
         cmocka_unit_test(release_without_finish_leaves_the_old_file_and_nothing_else),
+        cmocka_unit_test(a_system_that_does_not_link_is_found_out_before_anything_is_written),
         cmocka_unit_test(links_are_followed_and_stay),
         cmocka_unit_test(a_name_without_a_folder_is_in_the_current_one),
         cmocka_unit_test(a_device_or_pipe_is_written_as_it_is),

@@ -244,7 +244,7 @@ static ssize_t failing_pread(int fd, void *dst, size_t len, off_t offset) {
 
 static void interrupted_calls_are_repeated_and_short_ones_passed_on(void **state) {
     (void)state;
-    static const HryFileCalls calls = {odd_pread, odd_read, failing_write, failing_sync, NULL};
+    static const HryFileCalls calls = {odd_pread, odd_read, failing_write, failing_sync, NULL, NULL};
     HurrayTransport t;
     size_t n = 0;
     uint8_t *copy = malloc(SIZE);
@@ -265,7 +265,7 @@ static void interrupted_calls_are_repeated_and_short_ones_passed_on(void **state
 
 static void a_failing_call_leaves_errno(void **state) {
     (void)state;
-    static const HryFileCalls calls = {failing_pread, odd_read, failing_write, failing_sync, NULL};
+    static const HryFileCalls calls = {failing_pread, odd_read, failing_write, failing_sync, NULL, NULL};
     HurrayTransport t;
     size_t n = 0;
     uint8_t byte = 0;

@@ -100,7 +100,7 @@ def refused_calls():
         check(said.get('path') == 'threads' and 'uring' in said.get('reason', ''), 'io_uring refused', number, said)
         code, out, _ = expect(DONE, 'io_uring refused', 'devices', '--json', before=before)
     more = '' if SANITIZED else ',sched_getaffinity'  # sanitizers want this one for themselves
-    works('mlock, mbind, affinity, advice refused', before=[LAUNCHER, str(errno.EPERM), 'mlock,mbind,sched_setaffinity,madvise,fadvise' + more])
+    works('mlock, mbind, affinity, advice, links refused', before=[LAUNCHER, str(errno.EPERM), 'mlock,mbind,sched_setaffinity,madvise,fadvise,linkat' + more])
     works('an old kernel', before=[LAUNCHER, str(errno.ENOSYS), 'io_uring_setup,statx,preadv2,getrandom'])
     if not SANITIZED:  # their runtime wants threads of its own
         works('no thread can be started', before=[LAUNCHER, str(errno.EAGAIN), 'clone3,clone'])

@@ -1,5 +1,5 @@
 /* Runs a command with system calls refused: launcher ERRNO CALL[,CALL...] COMMAND [ARGUMENT...]. Calls: io_uring_setup, mlock, statx,
- * preadv2, fadvise, sched_setaffinity, mbind. Exit 77: no such filter can be installed here. */
+ * preadv2, fadvise, sched_setaffinity, mbind, linkat and others. Exit 77: no such filter can be installed here. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -25,9 +25,9 @@ static void compare_element(const HurrayItem *item, uint64_t node, const HurrayD
     HurrayError error = HURRAY_ERROR_INIT;
     hurray_descriptor_shape(descriptor, index, &rank);
     for (size_t d = 0; d < rank; d++) index[d] = last ? index[d] - 1 : 0;
-    HurrayStatus status =
-        hurray_item_element(item, node, index, (uint32_t)rank, HURRAY_TYPE_FLOAT32, element, sizeof element, &error);
-    if (fuzz_checked(status, &error) != HURRAY_ERR_NO_MEMORY && (status != HURRAY_OK || memcmp(element, dense, sizeof element) != 0)) abort();
+    HurrayStatus status = hurray_item_element(item, node, index, (uint32_t)rank, HURRAY_TYPE_FLOAT32, element, sizeof element, &error);
+    if (fuzz_checked(status, &error) != HURRAY_ERR_NO_MEMORY && (status != HURRAY_OK || memcmp(element, dense, sizeof element) != 0))
+        abort();
 }
 
 static void see_dense(const HurrayItem *item, uint64_t node, const HurrayDescriptor *descriptor, uint8_t type) {
