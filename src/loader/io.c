@@ -30,7 +30,9 @@ static bool is_warm(int fd, uint64_t size) {
 
 static void open_direct(HryIo *io, const HurrayLoaderOptions *options, uint64_t wanted, uint64_t fitting) {
     bool asked = options->direct == HURRAY_ON;
-    if (options->direct == HURRAY_OFF || (!asked && (io->warm || wanted < LEAST_DIRECT || fitting < wanted / 2))) return;
+    if (options->direct == HURRAY_OFF || (!asked && (io->warm || wanted < LEAST_DIRECT))) return;
+    io->bounce = fitting < wanted / 2 && options->io != HURRAY_IO_URING;
+    if (fitting < wanted / 2 && !io->bounce && !asked) return;
     if (io->access.direct_fd >= 0) {
         io->direct_fd = io->access.direct_fd;
         io->direct_alignment = io->access.direct_alignment;
@@ -40,6 +42,7 @@ static void open_direct(HryIo *io, const HurrayLoaderOptions *options, uint64_t 
     }
     if (io->direct_fd < 0) {
         io->direct_alignment = 1;
+        io->bounce = false;
         snprintf(io->reason, sizeof io->reason, "direct reads were refused: %s", strerror(errno));
     }
 }
@@ -123,6 +126,11 @@ bool hry_io_is_direct(const HryIo *io, const HryPlanPiece *piece) {
            !atomic_load_explicit(&io->direct_refused, memory_order_relaxed);
 }
 
+bool hry_io_bounces(const HryIo *io, const HryRun *run) {
+    return io->bounce && run->len >= LEAST_DIRECT_PIECE && !(run->count == 1 && hry_io_is_direct(io, &run->pieces[0])) &&
+           !atomic_load_explicit(&io->direct_refused, memory_order_relaxed);
+}
+
 static HurrayStatus read_piece(HryIo *io, const HryPlanPiece *piece, uint64_t *got, HurrayError *error) {
     uint64_t head = 0, middle = 0, more;
     HurrayStatus status = HURRAY_OK;
@@ -198,12 +206,40 @@ static HurrayStatus read_by_callbacks(HryIo *io, const HryRun *run, uint32_t *wh
     return status;
 }
 
-HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error) {
+/* To the pieces of a run, what of them lies in [begin, end) of the source; it is at `bytes`. */
+static void scatter(const HryRun *run, const uint8_t *bytes, uint64_t begin, uint64_t end) {
+    for (uint32_t p = 0; p < run->count; p++) {
+        const HryPlanPiece *piece = &run->pieces[p];
+        uint64_t from = piece->offset > begin ? piece->offset : begin, to = piece->offset + piece->len < end ? piece->offset + piece->len : end;
+        if (from < to) memcpy(piece->ptr + (from - piece->offset), bytes + (from - begin), (size_t)(to - from));
+    }
+}
+
+/* Whole blocks around the run, through the reader's own memory; what direct reads do not get, buffered ones do or explain. */
+static HurrayStatus read_bounced(HryIo *io, const HryRun *run, HryScratch *scratch, uint32_t *whole, uint64_t *moved, HurrayError *error) {
+    uint64_t block = io->direct_alignment, at = run->offset, end = run->offset + run->len;
+    while (at < end) {
+        uint64_t before = at & (block - 1), want = (end - at + before + block - 1) & ~(block - 1);
+        if (want > scratch->bounce_bytes) want = scratch->bounce_bytes & ~(block - 1);
+        ssize_t n = pread(io->direct_fd, scratch->bounce, (size_t)want, (off_t)(at - before));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) atomic_store_explicit(&io->direct_refused, true, memory_order_relaxed);
+        if (n < 0 || (uint64_t)n <= before) break;
+        uint64_t got = (uint64_t)n - before < end - at ? (uint64_t)n - before : end - at;
+        scatter(run, scratch->bounce + before, at, at + got);
+        at += got;
+        *moved += got;
+    }
+    return read_vector(io, run, at, scratch->gap, whole, moved, error);
+}
+
+HurrayStatus hry_io_read(HryIo *io, const HryRun *run, HryScratch *scratch, uint32_t *whole, uint64_t *moved, HurrayError *error) {
     *whole = 0;
     *moved = 0;
     if (!io->by_fd) return read_by_callbacks(io, run, whole, moved, error);
+    if (scratch->bounce && hry_io_bounces(io, run)) return read_bounced(io, run, scratch, whole, moved, error);
     if (run->count == 1) return read_one_by_one(io, run, 0, whole, moved, error);
-    return read_vector(io, run, run->offset, gap, whole, moved, error);
+    return read_vector(io, run, run->offset, scratch->gap, whole, moved, error);
 }
 
 int hry_io_rest(const HryRun *run, uint64_t at, uint8_t *gap, struct iovec *parts) {

@@ -19,6 +19,7 @@ typedef struct HryIo {
     bool warm;     /* most of it is in the page cache */
     int direct_fd; /* -1: none */
     bool own_direct;
+    bool bounce; /* direct reads go through memory of the reader: most bytes lie in the file otherwise than in memory */
     uint32_t direct_alignment;  /* 1 without direct reads */
     atomic_bool direct_refused; /* it said so while reading: buffered from there on */
     char reason[HRY_REASON_BYTES];
@@ -30,12 +31,21 @@ void hry_io_open(HryIo *io, const HurrayTransport *transport, const HurrayLoader
                  uint64_t byte_size);
 void hry_io_close(HryIo *io);
 
-/* Is a piece one that direct reads are for? */
-bool hry_io_is_direct(const HryIo *io, const HryPlanPiece *piece);
+/* What one reader may overwrite. */
+typedef struct HryScratch {
+    uint8_t gap[HRY_GAP_BYTES];
+    uint8_t *bounce; /* page-aligned; NULL: none */
+    size_t bounce_bytes;
+} HryScratch;
 
-/* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. gap: HRY_GAP_BYTES of
- * memory that may be overwritten. *moved: bytes read, gaps included. */
-HurrayStatus hry_io_read(HryIo *io, const HryRun *run, uint8_t *gap, uint32_t *whole, uint64_t *moved, HurrayError *error);
+/* Is a piece one that direct reads bring to its place? */
+bool hry_io_is_direct(const HryIo *io, const HryPlanPiece *piece);
+/* Is a run one that they bring by way of a reader's scratch? */
+bool hry_io_bounces(const HryIo *io, const HryRun *run);
+
+/* Reads all pieces of a run, in order. On failure *whole is how many are complete; the error is about the next one. *moved: bytes read,
+ * gaps included. */
+HurrayStatus hry_io_read(HryIo *io, const HryRun *run, HryScratch *scratch, uint32_t *whole, uint64_t *moved, HurrayError *error);
 
 /* For a reader with many reads in flight: what is left of a run from offset `at` on (2 x HRY_RUN_PIECES parts at most), which descriptor to
  * read it from, and the rest done at once when that went wrong or fell short. */

@@ -26,15 +26,25 @@ static uint32_t cores(void) {
 
 static bool reads_directly(const HryLoad *load) {
     for (uint32_t s = 0; s < load->io_count; s++)
-        if (load->ios[s].direct_fd >= 0) return true;
+        if (load->ios[s].direct_fd >= 0 && !load->ios[s].bounce) return true;
     return false;
 }
 
+/* New host memory is cleared by whoever reads into it first: more work than one thread should have. */
+static bool wants_many(const HryLoad *load) {
+    uint32_t threads = load->loader->options.threads;
+    for (size_t t = 0; t < load->loader->target_count; t++)
+        if (load->loader->targets[t].kind == HRY_TARGET_HOST) return threads == 0 || threads >= COLD_READERS;
+    return threads == 1;
+}
+
+/* io_uring where it was asked for, or where cold files are read directly into memory that is there: then one thread keeps the disk busy.
+ * Warm files are copied by the processor, which threads do faster. */
 static bool wants_ring(const HryLoad *load) {
     const HurrayLoaderOptions *o = &load->loader->options;
     bool by_fd = false;
     for (uint32_t s = 0; s < load->io_count; s++) by_fd |= load->ios[s].by_fd;
-    return by_fd && (o->io == HURRAY_IO_URING || (o->io == HURRAY_IO_AUTO && o->threads != 1 && reads_directly(load)));
+    return by_fd && (o->io == HURRAY_IO_URING || (o->io == HURRAY_IO_AUTO && reads_directly(load) && !wants_many(load)));
 }
 
 static uint32_t reader_count(const HryLoad *load) {
@@ -47,12 +57,18 @@ static uint32_t reader_count(const HryLoad *load) {
     return threads;
 }
 
-/* io_uring where it was asked for, or where a cold file is read directly: there one thread keeps the disk busy. Warm files are copied by
- * the processor, which threads do faster. */
 static void choose_ring(HryLoad *load) {
     if (!wants_ring(load)) return;
     uint32_t depth = load->loader->options.queue_depth ? load->depth : RING_DEPTH;
     if (hry_work_use_ring(load->work, depth, load->ring_reason, sizeof load->ring_reason)) load->depth = depth;
+}
+
+/* For cold files whose bytes cannot go to their place directly: a copy more, but the disk is the slower. */
+static void choose_bounce(HryLoad *load) {
+    bool bounce = false;
+    for (uint32_t s = 0; s < load->io_count; s++) bounce |= load->ios[s].bounce;
+    if (!bounce || (hry_budget_take(&load->budget, hry_work_bounce_bytes(load->work)) && hry_work_use_bounce(load->work))) return;
+    for (uint32_t s = 0; s < load->io_count; s++) load->ios[s].bounce = false;
 }
 
 typedef struct Wanted {
@@ -248,6 +264,7 @@ static HurrayStatus begin(HryLoad *load, HurrayError *error) {
     if (load->depth > MOST_DEPTH) load->depth = MOST_DEPTH;
     if (status == HURRAY_OK) status = hry_work_new(&load->allocator, threads, load->depth, &load->work, error);
     if (status == HURRAY_OK) choose_ring(load);
+    if (status == HURRAY_OK) choose_bounce(load);
     return status;
 }
 

@@ -24,7 +24,7 @@ void hry_load_submit(HryLoad *load) {
 /* A job of its own, or a place in the one that is being built. */
 static HryJob *job_for(HryLoad *load, const HryItem *item, HryJobKind kind, const HryPlanPiece *piece) {
     HryJob *job = load->building;
-    uint64_t gap = item->io->by_fd && item->io->direct_fd < 0 ? HRY_GAP_BYTES : item->io->by_fd ? HRY_GAP_BYTES : 0;
+    uint64_t gap = item->io->by_fd ? HRY_GAP_BYTES : 0;
     if (job && (kind == HRY_JOB_CONVERT || job->kind != kind || job->io != item->io ||
                 !hry_run_takes(&job->run, piece->offset, piece->len, load->chunk, kind == HRY_JOB_CHECK ? 0 : gap)))
         hry_load_submit(load);
@@ -84,11 +84,10 @@ static bool open_bytes(HryLoad *load, HryItem *item) {
     return false;
 }
 
-/* Up to a huge page's end: two readers that meet a new one at once would both clear it. Else up to where direct reads can go on. */
+/* Up to a huge page's end: two readers that meet a new one at once would both clear it. Smaller chunks: up to where direct reads can go on. */
 static uint64_t cut_length(const HryIo *io, const HryPlanPiece *piece, uint64_t left, uint64_t chunk) {
-    uint64_t block = io->direct_fd >= 0 ? io->direct_alignment : 1, address = (uintptr_t)piece->ptr;
-    bool alike = (address - piece->offset) % block == 0;
-    return alike && chunk >= HRY_HUGE_PAGE ? hry_cut(address, left, chunk, HRY_HUGE_PAGE) : hry_cut(piece->offset, left, chunk, block);
+    if (chunk >= HRY_HUGE_PAGE) return hry_cut((uintptr_t)piece->ptr, left, chunk, HRY_HUGE_PAGE);
+    return hry_cut(piece->offset, left, chunk, io->direct_fd >= 0 ? io->direct_alignment : 1);
 }
 
 /* The next piece of the window that is being cut. */

@@ -105,8 +105,8 @@ static void fill_request(const HryLoad *load, const HryItem *item, const HryWay 
                                           .flags = reads_back ? HURRAY_REQUEST_WILL_READ : 0,
                                           .source_index = (uint32_t)(item->source - load->loader->sources),
                                           .alignment = (uint32_t)load->loader->options.device_alignment,
-                                          .io_alignment =
-                                              item->io->direct_fd >= 0 ? item->io->direct_alignment : item->io->transport->io_alignment,
+                                          .io_alignment = item->io->direct_fd >= 0 && !item->io->bounce ? item->io->direct_alignment
+                                                                                                        : item->io->transport->io_alignment,
                                           .device_index = way->device_index,
                                           .device_tag = way->device_tag,
                                           .sync_mode = way->sync_mode,

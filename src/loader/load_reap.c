@@ -88,7 +88,8 @@ static void count_job(HryLoad *load, const HryJob *job) {
         path->stats.bytes += job->run.payload;
         path->stats.ranges++;
         path->stats.busy_ns += job->end_ns - job->begin_ns;
-        if (job->kind == HRY_JOB_READ && job->io->by_fd && hry_io_is_direct(job->io, &job->run.pieces[0])) path->stats.direct = HURRAY_ON;
+        if (job->kind == HRY_JOB_READ && job->io->by_fd && (hry_io_is_direct(job->io, &job->run.pieces[0]) || hry_io_bounces(job->io, &job->run)))
+            path->stats.direct = HURRAY_ON;
     }
     if (job->kind != HRY_JOB_CHECK)
         hry_load_trace(load, HURRAY_STAGE_READ, job->begin_ns, job->read_ns, job->moved, item->placed->index, job->source, job->lane);

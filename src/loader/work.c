@@ -5,12 +5,9 @@
 #include <time.h>
 
 #include "cpu/pool.h"
+#include "cpu/region.h"
 #include "cpu/uring.h"
 #include "format/crc32c.h"
-
-typedef struct Lane {
-    uint8_t gap[HRY_GAP_BYTES];
-} Lane;
 
 struct HryWork {
     HurrayAllocator allocator;
@@ -18,7 +15,8 @@ struct HryWork {
     pthread_mutex_t lock;
     pthread_cond_t done;
     HryJob *done_first, *done_last; /* finished */
-    Lane *lanes;                    /* one a worker, one for the loading thread */
+    HryScratch *lanes;              /* one a worker, one for the loading thread */
+    HryRegion bounces;              /* base NULL: none */
     uint32_t lane_count;
     HryUring *ring;     /* NULL: none. Loading thread only, as the two below */
     HryJob *ring_jobs;  /* in it */
@@ -26,6 +24,8 @@ struct HryWork {
 };
 
 #define HOT_BYTES (UINT64_C(256) << 10) /* with the page they come from, a part of a core's second cache */
+#define BOUNCE_BYTES (UINT64_C(1) << 20)   /* as much as a disk needs in one read */
+#define BOUNCES_BYTES (UINT64_C(16) << 20) /* of all readers */
 #define RING_BATCH 32u
 #define BOTH_MS 2 /* how long one of ring and pool is waited for while the other is at work too */
 
@@ -61,7 +61,7 @@ static void read_and_check(HryWork *work, HryJob *job, unsigned worker) {
         uint64_t moved;
         step.count = 0;
         hry_run_add(&step, &part);
-        going = hry_io_read(job->io, &step, work->lanes[worker].gap, &job->whole, &moved, &job->error) == HURRAY_OK;
+        going = hry_io_read(job->io, &step, &work->lanes[worker], &job->whole, &moved, &job->error) == HURRAY_OK;
         job->moved += moved;
         at += part.len;
         uint64_t begin = hry_now_ns();
@@ -74,7 +74,8 @@ static void read_and_check(HryWork *work, HryJob *job, unsigned worker) {
 
 static bool checks_on_the_way(const HryJob *job) {
     const HryPlanPiece *piece = &job->run.pieces[0];
-    return job->run.count == 1 && piece->want_sum && job->io->by_fd && job->io->warm && !hry_io_is_direct(job->io, piece);
+    return job->run.count == 1 && piece->want_sum && job->io->by_fd && job->io->warm && !hry_io_is_direct(job->io, piece) &&
+           !hry_io_bounces(job->io, &job->run);
 }
 
 static void put_done(HryWork *work, HryJob *job) {
@@ -101,7 +102,7 @@ static void run_job(void *ctx, void *argument, unsigned worker) {
         return;
     }
     if (job->kind == HRY_JOB_READ)
-        hry_io_read(job->io, &job->run, work->lanes[worker].gap, &job->whole, &job->moved, &job->error);
+        hry_io_read(job->io, &job->run, &work->lanes[worker], &job->whole, &job->moved, &job->error);
     else if (job->kind == HRY_JOB_CONVERT)
         convert(job);
     else
@@ -134,6 +135,24 @@ HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, ui
 }
 
 uint32_t hry_work_threads(const HryWork *work) { return hry_pool_workers(work->pool); }
+
+uint64_t hry_work_bounce_bytes(const HryWork *work) {
+    uint64_t each = BOUNCES_BYTES / work->lane_count;
+    return (each < BOUNCE_BYTES ? each & ~(uint64_t)(HRY_GAP_BYTES - 1) : BOUNCE_BYTES) * work->lane_count;
+}
+
+bool hry_work_use_bounce(HryWork *work) {
+    size_t bytes = (size_t)hry_work_bounce_bytes(work), each = bytes / work->lane_count;
+    if (!hry_region_map(&work->bounces, bytes, bytes, HURRAY_AUTO, NULL, -1)) {
+        work->bounces.base = NULL;
+        return false;
+    }
+    for (uint32_t l = 0; l < work->lane_count; l++) {
+        work->lanes[l].bounce = work->bounces.base + l * each;
+        work->lanes[l].bounce_bytes = each;
+    }
+    return true;
+}
 
 bool hry_work_use_ring(HryWork *work, uint32_t depth, char *reason, size_t reason_size) {
     HurrayError error;
@@ -285,6 +304,7 @@ void hry_work_destroy(HryWork **handle) {
     if (!work) return;
     hry_pool_destroy(&work->pool);
     hry_uring_destroy(&work->ring);
+    if (work->bounces.base) hry_region_unmap(&work->bounces);
     pthread_cond_destroy(&work->done);
     pthread_mutex_destroy(&work->lock);
     HurrayAllocator allocator = work->allocator;

@@ -32,6 +32,9 @@ typedef struct HryWork HryWork;
  * that are out at most. */
 HurrayStatus hry_work_new(const HurrayAllocator *allocator, uint32_t threads, uint32_t depth, HryWork **out, HurrayError *error);
 uint32_t hry_work_threads(const HryWork *work); /* 0: the caller's only */
+/* Memory for direct reads that cannot go to their place: how much it is in all, and to have it from here on; false: refused. */
+uint64_t hry_work_bounce_bytes(const HryWork *work);
+bool hry_work_use_bounce(HryWork *work);
 /* Reads of descriptors go by io_uring from here on, so many in flight; false: refused, reason says why. */
 bool hry_work_use_ring(HryWork *work, uint32_t depth, char *reason, size_t reason_size);
 bool hry_work_has_ring(const HryWork *work);

@@ -121,7 +121,7 @@ static void files_are_loaded_by_path_with_every_way_of_reading(void **state) {
     }
 }
 
-static void aligned_buffers_are_read_directly_where_the_file_system_can(void **state) {
+static void buffers_are_read_directly_where_the_file_system_can(void **state) {
     (void)state;
     static const ModelTensor big[] = {{"one", 3000000, 4}, {"two", 17000001, 5}, {"three", 4096 * 50, 6}, {"four", 10, 7}};
     ModelBytes models[2] = {model_hrry(big, 4, 0), model_safetensors(big, 4)};
@@ -148,7 +148,7 @@ static void aligned_buffers_are_read_directly_where_the_file_system_can(void **s
             assert_int_equal(hurray_loader_path_stats(loader, 0, &row), HURRAY_OK);
             assert_int_equal(hurray_host_info(&host, NULL), HURRAY_OK);
             assert_int_equal(row.io, options.io == HURRAY_IO_URING && host.uring ? HURRAY_IO_URING : HURRAY_IO_THREADS);
-            if (m == 0 && !cold && probe >= 0) assert_int_equal(row.direct, HURRAY_ON);
+            if ((m == 0 || options.io == HURRAY_IO_THREADS) && !cold && probe >= 0) assert_int_equal(row.direct, HURRAY_ON);
             if (row.direct != HURRAY_ON && !cold) assert_non_null(row.reason);
             hurray_loader_destroy(&loader);
             check_set(set, big, 4);
@@ -158,6 +158,55 @@ static void aligned_buffers_are_read_directly_where_the_file_system_can(void **s
         unlink(path);
         model_free(&models[m]);
     }
+}
+
+/* Its bytes lie in the file otherwise than in memory, so direct reads go by way of the readers' own memory, several tensors in one. */
+static void unaligned_tensors_read_directly_are_whole_or_truncated(void **state) {
+    (void)state;
+    enum { SMALL = 40, COUNT = SMALL + 2 };
+    static const uint64_t large[] = {3000001, 700001};
+    ModelTensor list[COUNT];
+    char names[COUNT][16];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "t%02d", i);
+        list[i] = (ModelTensor){names[i], i < SMALL ? 5003 : large[i - SMALL], (uint32_t)i};
+    }
+    ModelBytes model = model_safetensors(list, COUNT);
+    const char *path = model_save(&model, "loader-bounce");
+    int probe = open(path, O_RDONLY | O_DIRECT);
+    for (int cut = -1; cut < COUNT; cut += 3) {
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        HurrayLoader *loader = NULL;
+        HurrayTensorSet *set = NULL;
+        HurrayPathStats row = HURRAY_PATH_STATS_INIT;
+        HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
+        options.io = HURRAY_IO_THREADS;
+        options.direct = HURRAY_ON;
+        options.threads = 2;
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(model.bytes, 1, model.len, file), model.len);
+        fclose(file);
+        assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+        if (cut < 0) {
+            assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+            assert_int_equal(hurray_loader_path_stats(loader, 0, &row), HURRAY_OK);
+            if (probe >= 0) assert_int_equal(row.direct, HURRAY_ON);
+            check_set(set, list, COUNT);
+            hurray_tensor_set_destroy(&set);
+        } else {
+            assert_int_equal(hurray_loader_tensor_info(loader, (uint64_t)cut, &info), HURRAY_OK);
+            assert_int_equal(truncate(path, (off_t)(info.data_offset + 3)), 0);
+            assert_int_equal(hurray_loader_load(loader, &set), HURRAY_ERR_TRUNCATED);
+            assert_null(set);
+            assert_string_equal(hurray_loader_last_error(loader)->tensor, names[cut]);
+            assert_int_equal(hurray_loader_last_error(loader)->offset, info.data_offset + 3);
+        }
+        hurray_loader_destroy(&loader);
+    }
+    if (probe >= 0) close(probe);
+    unlink(path);
+    model_free(&model);
 }
 
 static void what_is_there_is_told_before_anything_is_loaded(void **state) {
@@ -534,7 +583,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_loaded_in_file_order_from_hrry_and_safetensors),
         cmocka_unit_test(files_are_loaded_by_path_with_every_way_of_reading),
-        cmocka_unit_test(aligned_buffers_are_read_directly_where_the_file_system_can),
+        cmocka_unit_test(buffers_are_read_directly_where_the_file_system_can),
+        cmocka_unit_test(unaligned_tensors_read_directly_are_whole_or_truncated),
         cmocka_unit_test(what_is_there_is_told_before_anything_is_loaded),
         cmocka_unit_test(only_what_is_selected_is_loaded),
         cmocka_unit_test(any_piece_of_a_buffer_can_be_read),
