@@ -84,9 +84,10 @@ static bool open_bytes(HryLoad *load, HryItem *item) {
     return false;
 }
 
-/* Up to a huge page's end: two readers that meet a new one at once would both clear it. Smaller chunks: up to where direct reads can go on. */
+/* Up to a huge page's end: two readers that meet a new one at once would both clear it. The rest, and small chunks: up to where direct
+ * reads can go on. */
 static uint64_t cut_length(const HryIo *io, const HryPlanPiece *piece, uint64_t left, uint64_t chunk) {
-    if (chunk >= HRY_HUGE_PAGE) return hry_cut((uintptr_t)piece->ptr, left, chunk, HRY_HUGE_PAGE);
+    if (chunk >= HRY_HUGE_PAGE && left > chunk + chunk / 4) return hry_cut((uintptr_t)piece->ptr, left, chunk, HRY_HUGE_PAGE);
     return hry_cut(piece->offset, left, chunk, io->direct_fd >= 0 ? io->direct_alignment : 1);
 }
 

@@ -231,7 +231,9 @@ static void ring_reap(HryWork *work, int timeout_ms) {
     }
 }
 
-static bool goes_by_ring(const HryWork *work, const HryJob *job) { return work->ring && job->kind == HRY_JOB_READ && job->io->by_fd; }
+static bool goes_by_ring(const HryWork *work, const HryJob *job) {
+    return work->ring && job->kind == HRY_JOB_READ && job->io->by_fd && !job->io->bounce;
+}
 
 void hry_work_submit(HryWork *work, HryJob *job) {
     job->next = NULL;
