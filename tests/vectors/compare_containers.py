@@ -76,15 +76,16 @@ def edits(b, is_file, r):
 
 
 def flips(b, is_file):
-    """Each bit of what is not in the sample's hands of chance; in a file also with the checksum of the index put right."""
-    places = [(0, 64, (0, 1)), (len(b) - 40, 40, (0, 1))] if is_file else [(0, len(b), (0,))]
+    """Each bit once. In a file those of header and trailer also with the index's checksum put right, those of the index with none in use."""
+    places = [(0, len(b), (0,), [])]
     if is_file:
         io, il, ko, kl = struct.unpack_from('<QQQI', b, len(b) - 40)
-        places += [(io, il, (0, 1)), (ko, kl, (0,))]
-    for at, length, mends in places:
+        no_crc = [(12, bytes([b[12] & ~4])), (len(b) - 12, bytes(4))]
+        places = [(0, 64, (0, 1), []), (len(b) - 40, 40, (0, 1), []), (io, il, (0,), no_crc), (ko, kl, (0,), [])]
+    for at, length, mends, first in places:
         for bit in range(8 * length):
             where = at + bit // 8
-            for mend in mends: yield [(where, bytes([b[where] ^ 1 << bit % 8]))], mend, None
+            for mend in mends: yield [*first, (where, bytes([b[where] ^ 1 << bit % 8]))], mend, None
 
 
 def applied(b, changes, mend, cut):
