@@ -35,7 +35,7 @@ typedef struct HurrayTensorSet HurrayTensorSet;
 #define HURRAY_TARGET_HOST 0u     /**< host memory, whatever the file declares */
 #define HURRAY_TARGET_DEVICE 1u   /**< device_tag, device_index */
 #define HURRAY_TARGET_BEST 2u     /**< a device that holds the whole selection, else the host */
-#define HURRAY_TARGET_DECLARED 3u /**< what the file says */
+#define HURRAY_TARGET_DECLARED 3u /**< what the file says; the host where that cannot be had, and HurrayPathStats.reason says so */
 
 /* HurrayLoaderOptions.flags */
 #define HURRAY_LOAD_ARENA 1u     /**< one allocation per device */

@@ -19,6 +19,8 @@
 typedef struct HryWay {
     uint8_t device_tag, sync_mode, memory_class; /* !placed: where the buffers go, which may be the host in place of what the file says */
     bool placed;                                 /* the caller, not the file, chose */
+    bool displaced;                              /* the host in place of this, which the file says: */
+    uint8_t declared_tag, declared_class;
     int32_t device_index;
     void *consumer_stream, *copy_stream;
 } HryWay;
@@ -83,6 +85,7 @@ typedef struct HryTarget {
 typedef struct HryPath {
     HurrayPathStats stats;
     size_t target;
+    bool displaced; /* reason says of what */
     char reason[HRY_REASON_BYTES];
 } HryPath;
 

@@ -128,6 +128,7 @@ static void default_way(const HurrayLoader *loader, uint64_t bytes, HryWay *way)
 
 static bool same_way(const HryWay *a, const HryWay *b) {
     return a->device_tag == b->device_tag && a->sync_mode == b->sync_mode && a->memory_class == b->memory_class && a->placed == b->placed &&
+           a->displaced == b->displaced && a->declared_tag == b->declared_tag && a->declared_class == b->declared_class &&
            a->device_index == b->device_index && a->consumer_stream == b->consumer_stream && a->copy_stream == b->copy_stream;
 }
 
@@ -215,6 +216,8 @@ static HurrayStatus ask(HurrayLoader *loader, uint64_t i, const HurrayDescriptor
     way->consumer_stream = placement.consumer_stream;
     way->copy_stream = placement.copy_stream;
     if (way->placed) {
+        way->displaced = false;
+        way->declared_tag = way->declared_class = 0;
         way->device_tag = placement.device_tag;
         way->device_index = placement.device_index;
         way->sync_mode = placement.sync_mode;
@@ -236,6 +239,9 @@ static void declared_way(const HurrayLoader *loader, const HurrayDescriptor *des
     hry_error_clear(&ignored);
     bool cuda = way->device_tag == HURRAY_DEVICE_CUDA || way->device_tag == HURRAY_DEVICE_CPU;
     if (cuda && hurray_device_count(HURRAY_DEVICE_CUDA, &count, &ignored) == HURRAY_OK && count) return;
+    way->displaced = true;
+    way->declared_tag = way->device_tag;
+    way->declared_class = way->memory_class;
     way->device_tag = HURRAY_DEVICE_CPU;
     way->memory_class = HURRAY_MEMORY_STANDARD;
 }

@@ -11,14 +11,17 @@ void hry_stats_begin(HurrayLoader *loader) {
     loader->path_count = 0;
 }
 
-/* The row of one source and target; NULL: no memory for another row, which a load does not fail for. */
-HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
-    HurrayLoader *loader = load->loader;
-    const HryTarget *to = &loader->targets[target];
+static HryPath *find_path(const HurrayLoader *loader, uint32_t source, size_t target) {
     for (size_t p = loader->path_count; p-- > 0;) {
         HryPath *path = &loader->paths[p];
         if (path->stats.source_index == source && path->target == target) return path;
     }
+    return NULL;
+}
+
+static HryPath *add_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
+    HurrayLoader *loader = load->loader;
+    const HryTarget *to = &loader->targets[target];
     if (!hry_grow(&loader->allocator, (void **)&loader->paths, &loader->path_capacity, loader->path_count + 1, sizeof *loader->paths))
         return NULL;
     HryPath *path = &loader->paths[loader->path_count++];
@@ -36,6 +39,18 @@ HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryW
     path->stats.numa_node = -1;
     path->stats.threads = hry_work_threads(load->work) ? hry_work_threads(load->work) : 1;
     path->stats.queue_depth = load->depth;
+    return path;
+}
+
+/* The row of one source and target; NULL: no memory for another row, which a load does not fail for. */
+HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
+    HryPath *path = find_path(load->loader, source, target);
+    if (!path) path = add_path(load, source, target, way);
+    if (path && way->displaced && !path->displaced) {
+        path->displaced = true;
+        snprintf(path->reason, sizeof path->reason, "the file asks for device tag %u, memory class %u; there is none here, so to the host",
+                 way->declared_tag, way->declared_class);
+    }
     return path;
 }
 
@@ -58,6 +73,7 @@ void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t e
 static void explain(const HryLoad *load, HryPath *path) {
     const HurrayLoaderOptions *o = &load->loader->options;
     const HryIo *io = &load->ios[path->stats.source_index];
+    if (path->displaced) return;
     if (o->io == HURRAY_IO_URING && path->stats.io != HURRAY_IO_URING)
         snprintf(path->reason, sizeof path->reason, "%s",
                  load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");

@@ -400,6 +400,12 @@ static void what_a_file_declares_is_a_wish(void **state) {
         assert_int_equal(hurray_descriptor_buffer(delivered, 0, &where), HURRAY_OK);
         assert_int_equal(where.device_tag, HURRAY_DEVICE_CPU);
         assert_int_equal(where.alignment, 4096);
+        HurrayPathStats path = HURRAY_PATH_STATS_INIT;
+        assert_int_equal(hurray_loader_path_stats(loader, 0, &path), HURRAY_OK);
+        if (target == HURRAY_TARGET_DECLARED)
+            assert_string_equal(path.reason, "the file asks for device tag 1, memory class 0; there is none here, so to the host");
+        else
+            assert_null(path.reason);
         hurray_tensor_set_destroy(&set);
         hurray_loader_destroy(&loader);
     }
