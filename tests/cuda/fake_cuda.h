@@ -131,6 +131,9 @@ void fake_cuda_own_stream_2(void);                      /* from now on stream 2 
 void fake_cuda_expect_now(const void *memory, const void *bytes, size_t len);
 void fake_cuda_expect_after(void *event, const void *memory, const void *bytes, size_t len);
 void fake_cuda_expect_on(void *stream, const void *memory, const void *bytes, size_t len);
+/* The consumer needs these bytes no more: their whole pages cost no memory from here on, and hold nothing. For models larger than the
+ * machine: look at each tensor, then forget it. */
+void fake_cuda_forget(const void *memory, size_t len);
 /* An event was handed to the caller: it must have been recorded and is never recorded again. */
 void fake_cuda_hand_out(void *event);
 /* Runs everything that is pending. */

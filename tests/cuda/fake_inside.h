@@ -130,6 +130,7 @@ FakeBlock *fake_block_find(const void *memory, bool host, bool dead_too);     /*
 void fake_block_release(FakeBlock *block);
 void fake_blocks_drop_all(void);
 void fake_block_mark(FakeBlock *block, size_t offset, size_t len);
+void fake_block_forget(FakeBlock *block, size_t offset, size_t len); /* device memory */
 bool fake_block_is_written(const FakeBlock *block, size_t offset, size_t len, size_t *first);
 void fake_protect(FakeOp *op);
 void fake_unprotect(FakeOp *op);

@@ -67,7 +67,7 @@ FakeBlock *fake_block_new(FakeMemory kind, int device, size_t size) {
     block->map = known;
     block->mapped = mapped;
     block->alias = alias;
-    block->written = calloc(1, size / 8 + 1);
+    block->written = map(PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, size / 8 + 1); /* shared, as all of the device's memory */
     uint64_t word = (++fake.fills + fake.settings.seed) * 0x9e3779b97f4a7c15u;
     for (size_t at = 0; at + 8 <= size && at < PATTERN_BYTES; at += 8) {
         memcpy(alias + at, &word, 8);
@@ -109,8 +109,19 @@ void fake_block_release(FakeBlock *block) {
     mmap(block->map, block->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (!host) munmap(block->alias - (block->base - (uintptr_t)block->map), block->mapped);
     block->alias = NULL;
-    free(block->written);
+    if (block->written) munmap(block->written, block->size / 8 + 1);
     block->written = NULL;
+}
+
+/* Whole pages of a shared mapping inside a range of it: empty again. */
+static void drop_pages(uint8_t *begin, size_t len) {
+    uintptr_t from = ((uintptr_t)begin + FAKE_PAGE - 1) / FAKE_PAGE * FAKE_PAGE, to = ((uintptr_t)begin + len) / FAKE_PAGE * FAKE_PAGE;
+    if (from < to && madvise((void *)from, to - from, MADV_REMOVE) != 0) perror("stand-in: MADV_REMOVE");
+}
+
+void fake_block_forget(FakeBlock *block, size_t offset, size_t len) {
+    drop_pages(block->alias + offset, len);
+    drop_pages(block->written + (offset + 7) / 8, (offset + len) / 8 - (offset + 7) / 8);
 }
 
 void fake_blocks_drop_all(void) {
@@ -135,8 +146,10 @@ void fake_block_mark(FakeBlock *block, size_t offset, size_t len) {
 
 bool fake_block_is_written(const FakeBlock *block, size_t offset, size_t len, size_t *first) {
     for (size_t at = offset; at < offset + len; at++) {
-        if (at % 8 == 0 && offset + len - at >= 8 && block->written[at / 8] == 0xff) {
-            at += 7;
+        uint64_t word = 0;
+        if (at % 64 == 0 && offset + len - at >= 64) memcpy(&word, block->written + at / 8, 8);
+        if (word == UINT64_MAX) {
+            at += 63;
             continue;
         }
         if (!(block->written[at / 8] >> at % 8 & 1)) {

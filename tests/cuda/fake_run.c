@@ -49,12 +49,15 @@ uint64_t fake_now_ns(void) {
 }
 
 uint64_t fake_hash(const uint8_t *bytes, size_t len) {
-    uint64_t hash = len, word;
-    for (; len >= 8; bytes += 8, len -= 8) {
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
+    uint64_t lanes[4] = {len, 1, 2, 3}, words[4];
+    for (; len >= 32; bytes += 32, len -= 32) { /* four at once: each step waits for the one before it in its lane only */
+        memcpy(words, bytes, 32);
+        for (int k = 0; k < 4; k++) {
+            lanes[k] = (lanes[k] ^ words[k]) * 0x9e3779b97f4a7c15u;
+            lanes[k] ^= lanes[k] >> 29;
+        }
     }
+    uint64_t hash = ((lanes[0] * 31 + lanes[1]) * 31 + lanes[2]) * 31 + lanes[3];
     for (; len > 0; bytes++, len--) hash = (hash ^ *bytes) * 0x100000001b3u;
     return hash;
 }
@@ -242,6 +245,14 @@ static void expect(const char *how, const void *memory, const void *bytes, size_
 void fake_cuda_expect_now(const void *memory, const void *bytes, size_t len) {
     pthread_mutex_lock(&fake.lock);
     expect("a consumer at once", memory, bytes, len);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fake_cuda_forget(const void *memory, size_t len) {
+    pthread_mutex_lock(&fake.lock);
+    FakeBlock *block = fake_block_find(memory, false, false);
+    if (!block || len > block->size - ((uintptr_t)memory - block->base)) fake_report(FAKE_CHECK_RANGE, "the consumer", memory, "forgets %zu bytes that are not there", len);
+    fake_block_forget(block, (uintptr_t)memory - block->base, len);
     pthread_mutex_unlock(&fake.lock);
 }
 

@@ -13,6 +13,7 @@
 
 #include "hurray/transport.h"
 #include "support/fail_alloc.h"
+#include "support/resident.h"
 
 #define MANY 100000u
 #define LARGE_COUNT 32u
@@ -158,24 +159,6 @@ static void a_sorted_index_costs_no_more(void **state) {
     free(ends.tail);
 }
 
-static uint64_t status_bytes(const char *field) {
-    char line[256];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, field, strlen(field)) == 0) sscanf(line + strlen(field), ": %llu", &kib);
-    if (file) fclose(file);
-    return (uint64_t)kib << 10;
-}
-
-/* The kernel's peak starts again from what is there now. */
-static bool reset_peak(void) {
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (!file) return false;
-    bool done = fputs("5", file) >= 0;
-    return fclose(file) == 0 && done;
-}
-
 static void write_large(const char *path) {
     HurrayTransport transport;
     HurrayDescriptorSpec spec = HURRAY_DESCRIPTOR_SPEC_INIT;
@@ -213,11 +196,11 @@ static void load_large(const char *path, uint32_t io, uint32_t direct, uint32_t 
     options.direct = direct;
     options.verify_data = verify;
     options.threads = 4;
-    uint64_t before = status_bytes("VmRSS");
-    bool kernel_counts = reset_peak() && before;
+    uint64_t before = resident_bytes("VmRSS");
+    bool kernel_counts = resident_reset_peak() && before;
     assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
     assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
-    uint64_t peak = status_bytes("VmHWM");
+    uint64_t peak = resident_bytes("VmHWM");
     assert_int_equal(hurray_loader_stats(loader, &stats), HURRAY_OK);
     assert_int_equal(stats.payload_bytes, LARGE_COUNT * LARGE_BYTES);
     assert_in_range(alloc.peak_bytes, 1, ALLOWED);
