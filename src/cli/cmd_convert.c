@@ -197,6 +197,8 @@ static int run(const Command *command, int argc, char **argv) {
         Model model;
         HurrayLoaderOptions load = HURRAY_LOADER_OPTIONS_INIT;
         load.verify_data = HURRAY_VERIFY_STORED;
+        load.progress = transfer_on_load;
+        load.ctx = &model;
         code = model_open(&model, rest[0], &load, prefix);
         if (code == EXIT_DONE) {
             Conversion conversion;

@@ -254,7 +254,13 @@ static int writer_failed(HurrayWriter *writer) {
 }
 
 static int write_items(Model *model, HurrayWriter *writer, const Selection *selection, Bar *bar) {
-    Transfer transfer = {model, append_stream, writer, "standard output", bar, 0, selection->bytes, NULL, true, false, NULL, false};
+    Transfer transfer = {.model = model,
+                         .sink = append_stream,
+                         .ctx = writer,
+                         .out = "standard output",
+                         .bar = bar,
+                         .total = selection->bytes,
+                         .pipe = true};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < selection->count && code == EXIT_DONE && !transfer.closed; n++) {
         HurrayTensorInfo info;

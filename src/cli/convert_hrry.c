@@ -32,15 +32,19 @@ static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, 
 }
 
 static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
-    Transfer transfer = {
-        conversion->model, append_file, writer, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false, NULL, false};
+    Transfer transfer = {.model = conversion->model,
+                         .sink = append_file,
+                         .ctx = writer,
+                         .out = conversion->out,
+                         .bar = &conversion->bar,
+                         .total = conversion->selection.bytes};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < conversion->selection.count && code == EXIT_DONE; n++) {
         HurrayTensor *native = NULL;
         if (interrupted)
             code = EXIT_INTERRUPTED;
         else if (conversion->options->native)
-            code = convert_native(conversion, conversion->selection.indices[n], &native);
+            code = convert_native(conversion, &transfer, conversion->selection.indices[n], &native);
         if (code == EXIT_DONE) code = write_tensor(conversion, &transfer, n, native);
         hurray_tensor_destroy(&native);
     }

@@ -26,49 +26,27 @@ static bool kept_before(const Conversion *conversion, const char *ggml) {
     return false;
 }
 
-static int append_buffers(Transfer *transfer, const HurrayTensor *tensor) {
-    HurrayBufferList *buffers = NULL;
-    uint64_t count = 0;
-    hurray_tensor_buffers(tensor, &buffers);
-    hurray_buffer_list_len(buffers, &count);
-    for (uint64_t k = 0; k < count; k++) {
-        HurrayBuffer *buffer = NULL;
-        void *data = NULL;
-        uint64_t size = 0;
-        const HurrayError *error = NULL;
-        hurray_buffer_list_get(buffers, k, &buffer);
-        hurray_buffer_data_ptr(buffer, &data);
-        hurray_buffer_byte_size(buffer, &size);
-        if (size && transfer->sink(transfer->ctx, data, (size_t)size, &error) != HURRAY_OK) return report_error(transfer->out, error);
-    }
-    return EXIT_DONE;
-}
-
 /* The tensor in the format's own quantization; NULL with EXIT_DONE: it stays as it is. */
-static int make_native(Conversion *conversion, uint64_t i, const HurrayTensorInfo *info, const char *ggml, HurrayTensor **out) {
+static int make_native(Conversion *conversion, Transfer *transfer, uint64_t i, const HurrayTensorInfo *info, const char *ggml,
+                       HurrayTensor **out) {
     Model *model = conversion->model;
     HurrayTensorSet *set = NULL;
     HurrayTensor *blocks = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
     char *name = malloc(info->name_len + 1);
     size_t name_len = info->name_len;
+    uint64_t share = describe_bytes(info->descriptor) / 2;
     if (!name) return report_failure(EXIT_SYSTEM, model->path, "no memory");
     memcpy(name, info->name, name_len);
-    hurray_loader_select_clear(model->loader);
-    HurrayStatus status = hurray_loader_select_index(model->loader, i);
-    if (status == HURRAY_OK) {
-        install_signals(model->loader);
-        status = hurray_loader_load(model->loader, &set);
-        install_signals(NULL);
-    }
-    if (status != HURRAY_OK) {
+    int code = transfer_load(transfer, i, share, &set);
+    if (code != EXIT_DONE) {
         free(name);
-        return interrupted ? EXIT_INTERRUPTED : report_error(model->path, hurray_loader_last_error(model->loader));
+        return code;
     }
     hurray_tensor_set_get(set, 0, &blocks);
-    status = hurray_tensor_from_ggml(blocks, NULL, out, &error);
+    HurrayStatus status = hurray_tensor_from_ggml(blocks, NULL, out, &error);
     hurray_tensor_set_destroy(&set);
-    int code = EXIT_DONE;
+    if (status != HURRAY_OK) transfer->done -= share;
     if (status == HURRAY_ERR_UNSUPPORTED || status == HURRAY_ERR_INVALID_DATA)
         note_kept(conversion, name, name_len, ggml, &error);
     else if (status != HURRAY_OK)
@@ -77,7 +55,7 @@ static int make_native(Conversion *conversion, uint64_t i, const HurrayTensorInf
     return code;
 }
 
-int convert_native(Conversion *conversion, uint64_t i, HurrayTensor **out) {
+int convert_native(Conversion *conversion, Transfer *transfer, uint64_t i, HurrayTensor **out) {
     HurrayTensorInfo info;
     HurrayShard shard = HURRAY_SHARD_INIT;
     *out = NULL;
@@ -91,12 +69,25 @@ int convert_native(Conversion *conversion, uint64_t i, HurrayTensor **out) {
         free(shown);
         return EXIT_DONE;
     }
-    return make_native(conversion, i, &info, ggml, out);
+    return make_native(conversion, transfer, i, &info, ggml, out);
 }
 
 int append_native(Transfer *transfer, const HurrayTensor *tensor, uint64_t bytes_read) {
-    int code = append_buffers(transfer, tensor);
-    transfer->done += bytes_read;
-    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
+    HurrayBufferList *buffers = NULL;
+    uint64_t count = 0, size = 0, written = 0, total = 0, share = bytes_read - bytes_read / 2;
+    const HurrayDescriptor *descriptor = NULL;
+    int code = EXIT_DONE;
+    hurray_tensor_descriptor(tensor, &descriptor);
+    hurray_tensor_buffers(tensor, &buffers);
+    hurray_buffer_list_len(buffers, &count);
+    total = describe_bytes(descriptor);
+    for (uint64_t k = 0; k < count && code == EXIT_DONE; k++, written += size) {
+        HurrayBuffer *buffer = NULL;
+        void *data = NULL;
+        hurray_buffer_list_get(buffers, k, &buffer);
+        hurray_buffer_data_ptr(buffer, &data);
+        hurray_buffer_byte_size(buffer, &size);
+        code = transfer_memory(transfer, data, size, transfer_part(share, written + size, total) - transfer_part(share, written, total));
+    }
     return code;
 }

@@ -25,6 +25,7 @@ typedef struct Outgoing {
 typedef struct Plan {
     Outgoing *tensors;
     size_t count;
+    uint64_t bytes; /* of all, as they are written */
 } Plan;
 
 static HurrayDescriptor *copy_descriptor(const HurrayDescriptor *descriptor) {
@@ -96,6 +97,7 @@ static int plan_one(Conversion *conversion, uint64_t n, Plan *plan) {
     plan->count++;
     if (!out->own_name || !out->descriptor) return report_failure(EXIT_SYSTEM, conversion->model->path, "no memory");
     out->bytes = describe_bytes(out->descriptor);
+    plan->bytes += out->bytes;
     return EXIT_DONE;
 }
 
@@ -141,13 +143,11 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
     HurrayTensor *tensor = NULL;
     HurrayItem *item = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
-    const HurrayError *sink_error = NULL;
-    hurray_loader_select_clear(model->loader);
-    if (hurray_loader_select_index(model->loader, out->index) != HURRAY_OK || hurray_loader_load(model->loader, &set) != HURRAY_OK)
-        return report_error(model->path, hurray_loader_last_error(model->loader));
+    int code = transfer_load(transfer, out->index, out->bytes / 2, &set);
+    if (code != EXIT_DONE) return code;
     hurray_tensor_set_get(set, 0, &tensor);
     HurrayTensorInfo info;
-    int code = model_info(model, out->index, &info);
+    code = model_info(model, out->index, &info);
     if (code == EXIT_DONE && info.member_count > 0) hurray_tensor_set_take_item(set, 0, &item);
     void *memory = malloc((size_t)out->bytes + 1);
     if (!memory) code = report_failure(EXIT_SYSTEM, model->path, "no memory for %llu bytes", (unsigned long long)out->bytes);
@@ -157,14 +157,12 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
         if (status != HURRAY_OK) name_tensor(&error, out->name, out->name_len);
         if (status != HURRAY_OK)
             code = report_error(model->path, &error);
-        else if (transfer->sink(transfer->ctx, memory, (size_t)out->bytes, &sink_error) != HURRAY_OK)
-            code = report_error(transfer->out, sink_error);
+        else
+            code = transfer_memory(transfer, memory, out->bytes, out->bytes - out->bytes / 2);
     }
     free(memory);
     hurray_item_destroy(&item);
     hurray_tensor_set_destroy(&set);
-    transfer->done += out->bytes;
-    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
     return code;
 }
 
@@ -256,12 +254,10 @@ static int write_index(const char *out, const Plan *plan, const size_t *starts, 
     char path[4096], shard[4096];
     const unsigned char *text = NULL;
     size_t len = 0, stem = strlen(out);
-    uint64_t total = 0;
     HurrayTransport sink;
     HurrayError error = HURRAY_ERROR_INIT;
     if (stem > 12 && strcmp(out + stem - 12, ".safetensors") == 0) stem -= 12;
     snprintf(path, sizeof path, "%.*s.safetensors.index.json", (int)stem, out);
-    for (size_t i = 0; i < plan->count; i++) total += plan->tensors[i].bytes;
     yajl_gen json = yajl_gen_alloc(NULL);
     if (!json) return report_failure(EXIT_SYSTEM, path, "no memory");
     yajl_gen_config(json, yajl_gen_beautify, 1);
@@ -270,7 +266,7 @@ static int write_index(const char *out, const Plan *plan, const size_t *starts, 
     JSON_KEY(json, "metadata");
     yajl_gen_map_open(json);
     JSON_KEY(json, "total_size");
-    json_u64(json, total);
+    json_u64(json, plan->bytes);
     yajl_gen_map_close(json);
     JSON_KEY(json, "weight_map");
     yajl_gen_map_open(json);
@@ -312,14 +308,14 @@ static int export_shards(Conversion *conversion, Transfer *transfer, const Plan 
 }
 
 int convert_to_safetensors(Conversion *conversion) {
-    Plan plan = {NULL, 0};
+    Plan plan = {NULL, 0, 0};
     HurrayKvEntry *kv = NULL;
     size_t kv_count = 0;
     int code = make_plan(conversion, &plan);
     if (code == EXIT_DONE && !gather_kv(conversion->model, &kv, &kv_count)) code = EXIT_SYSTEM;
     if (code == EXIT_DONE) {
         Transfer transfer = {
-            conversion->model, append_export, NULL, conversion->out, &conversion->bar, 0, conversion->selection.bytes, NULL, false, false, NULL, false};
+            .model = conversion->model, .sink = append_export, .out = conversion->out, .bar = &conversion->bar, .total = plan.bytes};
         code = conversion->options->shard_size
                    ? export_shards(conversion, &transfer, &plan, kv, kv_count)
                    : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);

@@ -9,9 +9,10 @@ typedef struct Model {
     const char *path;
     HurrayLoader *loader;
     uint64_t count;
-    HurraySourceInfo source; /* of the first source */
-    uint64_t bytes;          /* of all sources */
-    char **names;            /* streams: count of them, made up; NULL otherwise */
+    HurraySourceInfo source;  /* of the first source */
+    uint64_t bytes;           /* of all sources */
+    char **names;             /* streams: count of them, made up; NULL otherwise */
+    struct Transfer *loading; /* whose bar shows a load */
 } Model;
 
 /* Reports a failure and returns its exit code. options may be NULL; prefix (may be NULL) goes before the names of a stream's items. */

@@ -77,14 +77,15 @@ void selection_clear(Selection *selection) {
 /* Smaller buffers are not worth a hand-over between threads. */
 #define AHEAD_FROM (4 * TRANSFER_PIECE)
 
-static int write_piece(Transfer *transfer, const void *piece, size_t len) {
+/* done: bytes done, once this piece is written. */
+static int write_piece(Transfer *transfer, const void *piece, size_t len, uint64_t done) {
     const HurrayError *error = NULL;
     if (transfer->sink(transfer->ctx, piece, len, &error) != HURRAY_OK) {
         transfer->closed = transfer->pipe && output_reader_left();
         return transfer->closed ? EXIT_DONE : report_error(transfer->out, error);
     }
-    transfer->done += len;
-    bar_update(transfer->bar, transfer->done, transfer->total, transfer->done == transfer->total);
+    transfer->done = done;
+    bar_update(transfer->bar, done, transfer->total, done == transfer->total);
     return EXIT_DONE;
 }
 
@@ -99,7 +100,7 @@ static int transfer_large(Transfer *transfer, uint64_t i, uint32_t k, uint64_t b
     for (;;) {
         status = read_ahead_next(transfer->ahead, &piece, &len);
         if (status != HURRAY_OK || len == 0) break;
-        code = interrupted ? EXIT_INTERRUPTED : write_piece(transfer, piece, len);
+        code = interrupted ? EXIT_INTERRUPTED : write_piece(transfer, piece, len, transfer->done + len);
         if (code != EXIT_DONE || transfer->closed) break;
     }
     read_ahead_stop(transfer->ahead);
@@ -114,10 +115,51 @@ static int transfer_small(Transfer *transfer, uint64_t i, uint32_t k, uint64_t b
         if (interrupted) return EXIT_INTERRUPTED;
         if (hurray_loader_read_bytes(model->loader, i, k, at, transfer->piece, len) != HURRAY_OK)
             return report_error(model->path, hurray_loader_last_error(model->loader));
-        code = write_piece(transfer, transfer->piece, len);
+        code = write_piece(transfer, transfer->piece, len, transfer->done + len);
         at += len;
     }
     return code;
+}
+
+uint64_t transfer_part(uint64_t share, uint64_t part, uint64_t whole) {
+    return part < whole ? (uint64_t)((double)share * (double)part / (double)whole) : share;
+}
+
+int transfer_memory(Transfer *transfer, const void *bytes, uint64_t len, uint64_t share) {
+    uint64_t before = transfer->done;
+    int code = EXIT_DONE;
+    for (uint64_t at = 0; at < len && code == EXIT_DONE && !transfer->closed;) {
+        size_t n = (size_t)(len - at < TRANSFER_PIECE ? len - at : TRANSFER_PIECE);
+        if (interrupted) return EXIT_INTERRUPTED;
+        code = write_piece(transfer, (const unsigned char *)bytes + at, n, before + transfer_part(share, at + n, len));
+        at += n;
+    }
+    return code;
+}
+
+HurrayStatus transfer_on_load(void *ctx, const HurrayProgress *progress) {
+    const Transfer *transfer = ((const Model *)ctx)->loading;
+    if (!transfer) return HURRAY_OK;
+    uint64_t loaded = transfer_part(transfer->share, progress->bytes_done, progress->bytes_total);
+    bar_update(transfer->bar, transfer->done + loaded, transfer->total, false);
+    return HURRAY_OK;
+}
+
+int transfer_load(Transfer *transfer, uint64_t i, uint64_t share, HurrayTensorSet **out) {
+    Model *model = transfer->model;
+    hurray_loader_select_clear(model->loader);
+    HurrayStatus status = hurray_loader_select_index(model->loader, i);
+    if (status == HURRAY_OK) {
+        transfer->share = share;
+        model->loading = transfer;
+        install_signals(model->loader);
+        status = hurray_loader_load(model->loader, out);
+        install_signals(NULL);
+        model->loading = NULL;
+    }
+    if (status != HURRAY_OK) return interrupted ? EXIT_INTERRUPTED : report_error(model->path, hurray_loader_last_error(model->loader));
+    transfer->done += share;
+    return EXIT_DONE;
 }
 
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor) {

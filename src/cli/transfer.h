@@ -33,11 +33,20 @@ typedef struct Transfer {
     bool closed; /* the sink's reader went away */
     ReadAhead *ahead; /* for large buffers, once there was one */
     bool no_ahead;    /* none could be had */
+    uint64_t share;   /* of total, for the load under way */
 } Transfer;
 
 /* All buffers of tensor i, in order. Returns an exit code, everything reported; EXIT_INTERRUPTED without a word after a signal. Ends early,
  * EXIT_DONE and with `closed` set, when a pipe has lost its reader. */
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor);
+/* Tensor i, a head with its members, as a set of its own; it counts as `share` bytes done. Returns as transfer_buffers. */
+int transfer_load(Transfer *transfer, uint64_t i, uint64_t share, HurrayTensorSet **out);
+/* HurrayLoaderOptions.progress, with the model as ctx: moves the bar during transfer_load. */
+HurrayStatus transfer_on_load(void *ctx, const HurrayProgress *progress);
+/* Bytes from memory; they count as `share` bytes done. Returns as transfer_buffers. */
+int transfer_memory(Transfer *transfer, const void *bytes, uint64_t len, uint64_t share);
+/* Of `share` what falls to `part` of `whole`. */
+uint64_t transfer_part(uint64_t share, uint64_t part, uint64_t whole);
 /* Frees what the transfer took. */
 void transfer_end(Transfer *transfer);
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -106,4 +107,10 @@ for arguments in () if not terminals else (['load', big], ['convert', big, os.pa
     check(code == DONE and seen == b'', arguments, 'quiet', seen)
     r = expect(DONE, *arguments)
     check(r.err == b'' and b'\x1b' not in r.out and b'\r' not in r.out, arguments, 'no terminal, no bar', r)
+# a tensor that is read whole before anything of it is written moves the bar before it is done
+one = write(os.path.join(t, 'one.gguf'), gguf([('blocks', [32, 8192], 8, bytes(34 * 8192))]))
+for arguments in () if not terminals else (['o.hrry', '--quantization', 'native'], ['o.safetensors', '--dense']):
+    code, seen = on_terminal('convert', one, os.path.join(t, arguments[0]), *arguments[1:])
+    parts = [float(x) for x in re.findall(rb'([0-9.]+) %', seen)]
+    check(code == DONE and parts == sorted(parts) and parts[0] < 100 and parts[-1] == 100, arguments, 'a bar within a tensor', code, parts)
 finish()
