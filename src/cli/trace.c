@@ -34,68 +34,132 @@ static int finish_file(FILE *file, const char *path) {
     return failed ? report_failure(EXIT_SYSTEM, path, "%s", strerror(errno)) : EXIT_DONE;
 }
 
-int trace_write_json(const Trace *trace, const char *path) {
-    FILE *file = fopen(path, "w");
-    if (!file) return report_failure(EXIT_SYSTEM, path, "%s", strerror(errno));
-    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", file);
+/* An event and its row. Reads in flight at once share a lane; in a picture none may cover another, so a lane has as many rows as it needs. */
+typedef struct Placed {
+    const HurrayTraceEvent *event;
+    uint32_t row;
+} Placed;
+
+typedef struct Row {
+    uint32_t stage, lane, part; /* part: rows of the same lane before it */
+    uint64_t end_ns;
+} Row;
+
+typedef struct Rows {
+    Placed *events; /* by stage, lane, begin */
+    Row *rows;
+    uint32_t count;
+} Rows;
+
+static int by_lane(const void *left, const void *right) {
+    const HurrayTraceEvent *a = ((const Placed *)left)->event, *b = ((const Placed *)right)->event;
+    if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
+    if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+    return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+}
+
+static void rows_clear(Rows *rows) {
+    free(rows->events);
+    free(rows->rows);
+}
+
+static bool rows_make(const Trace *trace, Rows *out) {
+    uint32_t first = 0; /* row of the lane at hand */
+    out->events = malloc((trace->count + 1) * sizeof *out->events);
+    out->rows = malloc((trace->count + 1) * sizeof *out->rows);
+    out->count = 0;
+    if (!out->events || !out->rows) return false;
+    for (size_t i = 0; i < trace->count; i++) out->events[i] = (Placed){&trace->events[i], 0};
+    qsort(out->events, trace->count, sizeof *out->events, by_lane);
     for (size_t i = 0; i < trace->count; i++) {
-        const HurrayTraceEvent *event = &trace->events[i];
-        fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64,
-                i ? "," : "", stage_names[event->stage % STAGES], (unsigned)event->stage, (unsigned)event->lane,
+        const HurrayTraceEvent *event = out->events[i].event;
+        uint32_t stage = event->stage % STAGES, row = first;
+        if (row == out->count || out->rows[row].stage != stage || out->rows[row].lane != event->lane) row = first = out->count;
+        while (row < out->count && out->rows[row].end_ns > event->begin_ns) row++;
+        if (row == out->count) out->rows[out->count++] = (Row){stage, event->lane, row - first, 0};
+        out->rows[row].end_ns = event->end_ns;
+        out->events[i].row = row;
+    }
+    return true;
+}
+
+static int no_rows(Rows *rows, const char *path) {
+    rows_clear(rows);
+    return report_failure(EXIT_SYSTEM, path, "no memory for the trace");
+}
+
+int trace_write_json(const Trace *trace, const char *path) {
+    Rows rows;
+    if (!rows_make(trace, &rows)) return no_rows(&rows, path);
+    FILE *file = fopen(path, "w");
+    if (!file) {
+        rows_clear(&rows);
+        return report_failure(EXIT_SYSTEM, path, "%s", strerror(errno));
+    }
+    fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", file);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const Row *row = &rows.rows[i];
+        if (i == 0 || row->stage != row[-1].stage)
+            fprintf(file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s\"}}", i ? "," : "",
+                    (unsigned)row->stage, (unsigned)i, stage_names[row->stage]);
+        fprintf(file, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u.%u\"}}", (unsigned)row->stage,
+                (unsigned)i, stage_names[row->stage], (unsigned)row->lane, (unsigned)row->part);
+    }
+    for (size_t i = 0; i < trace->count; i++) {
+        const HurrayTraceEvent *event = rows.events[i].event;
+        fprintf(file, ",\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"bytes\":%" PRIu64,
+                stage_names[event->stage % STAGES], (unsigned)(event->stage % STAGES), (unsigned)rows.events[i].row,
                 (double)event->begin_ns / 1e3, (double)(event->end_ns - event->begin_ns) / 1e3, event->bytes);
         if (event->tensor_index != HURRAY_NONE) fprintf(file, ",\"tensor\":%" PRIu64, event->tensor_index);
         fputs("}}", file);
     }
     fputs("\n]}\n", file);
+    rows_clear(&rows);
     return finish_file(file, path);
 }
 
 #define LEFT 90.0
 #define PICTURE_WIDTH 1100.0
-#define LANE_HEIGHT 16.0
+#define ROW_HEIGHT 16.0
 
-/* Rows of the picture: a row for each (stage, lane) that occurs. */
-static size_t row_of(const HurrayTraceEvent *event, const uint32_t *lanes) {
-    size_t row = 0;
-    for (uint32_t stage = 0; stage < event->stage % STAGES; stage++) row += lanes[stage];
-    return row + event->lane;
-}
-
-static void draw_event(FILE *file, const HurrayTraceEvent *event, const uint32_t *lanes, uint64_t begin, double scale) {
+static void draw_event(FILE *file, const Placed *placed, uint64_t begin, double scale) {
+    const HurrayTraceEvent *event = placed->event;
     double x = LEFT + (double)(event->begin_ns - begin) * scale, width = (double)(event->end_ns - event->begin_ns) * scale;
     fprintf(file,
             "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"%s\"><title>%s %" PRIu64 " bytes, %.3f ms</title></rect>\n",
-            x, 50 + (double)row_of(event, lanes) * LANE_HEIGHT, width < 0.4 ? 0.4 : width, LANE_HEIGHT - 3,
-            stage_colours[event->stage % STAGES], stage_names[event->stage % STAGES], event->bytes,
-            (double)(event->end_ns - event->begin_ns) / 1e6);
+            x, 50 + (double)placed->row * ROW_HEIGHT, width < 0.4 ? 0.4 : width, ROW_HEIGHT - 3, stage_colours[event->stage % STAGES],
+            stage_names[event->stage % STAGES], event->bytes, (double)(event->end_ns - event->begin_ns) / 1e6);
 }
 
+/* At most ten round steps: 1, 2, 5, 10, ... */
 static void draw_axis(FILE *file, double height, double span_ms) {
-    for (int i = 0; i <= 10; i++) {
-        double x = LEFT + PICTURE_WIDTH * i / 10.0;
+    static const double next[] = {2, 2.5, 2};
+    double step = 1e-6;
+    for (size_t i = 0; span_ms / step > 10; i++) step *= next[i % 3];
+    for (int i = 0; i * step <= span_ms; i++) {
+        double x = LEFT + PICTURE_WIDTH * i * step / span_ms;
         fprintf(file,
                 "<line x1=\"%.1f\" y1=\"46\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#e4e4e4\"/><text x=\"%.1f\" y=\"42\" "
-                "text-anchor=\"middle\">%.4g ms</text>\n",
-                x, x, height - 24, x, span_ms * i / 10.0);
+                "text-anchor=\"middle\">%.6g ms</text>\n",
+                x, x, height - 24, x, i * step);
     }
 }
 
 int trace_write_svg(const Trace *trace, const char *path, const char *title) {
-    uint32_t lanes[STAGES] = {0};
     uint64_t begin = UINT64_MAX, end = 0;
+    Rows rows;
+    if (!rows_make(trace, &rows)) return no_rows(&rows, path);
     for (size_t i = 0; i < trace->count; i++) {
-        const HurrayTraceEvent *event = &trace->events[i];
-        uint32_t *count = &lanes[event->stage % STAGES];
-        if (event->lane >= *count) *count = event->lane + 1;
-        if (event->begin_ns < begin) begin = event->begin_ns;
-        if (event->end_ns > end) end = event->end_ns;
+        if (trace->events[i].begin_ns < begin) begin = trace->events[i].begin_ns;
+        if (trace->events[i].end_ns > end) end = trace->events[i].end_ns;
     }
     if (trace->count == 0) begin = 0;
-    size_t rows = 0;
-    for (uint32_t stage = 0; stage < STAGES; stage++) rows += lanes[stage];
-    double height = 90 + (double)rows * LANE_HEIGHT, span = end > begin ? (double)(end - begin) : 1;
+    double height = 90 + (double)rows.count * ROW_HEIGHT, span = end > begin ? (double)(end - begin) : 1;
     FILE *file = fopen(path, "w");
-    if (!file) return report_failure(EXIT_SYSTEM, path, "%s", strerror(errno));
+    if (!file) {
+        rows_clear(&rows);
+        return report_failure(EXIT_SYSTEM, path, "%s", strerror(errno));
+    }
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
             "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%.0f\" y=\"20\" font-size=\"14\">",
@@ -114,12 +178,12 @@ int trace_write_svg(const Trace *trace, const char *path, const char *title) {
     free(shown);
     fputs("</text>\n", file);
     draw_axis(file, height, span / 1e6);
-    size_t row = 0;
-    for (uint32_t stage = 0; stage < STAGES; stage++)
-        for (uint32_t lane = 0; lane < lanes[stage]; lane++, row++)
-            fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s %u</text>\n", LEFT - 6, 60 + (double)row * LANE_HEIGHT,
-                    stage_names[stage], (unsigned)lane);
-    for (size_t i = 0; i < trace->count; i++) draw_event(file, &trace->events[i], lanes, begin, PICTURE_WIDTH / span);
+    for (uint32_t i = 0; i < rows.count; i++)
+        if (rows.rows[i].part == 0)
+            fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s %u</text>\n", LEFT - 6, 60 + (double)i * ROW_HEIGHT,
+                    stage_names[rows.rows[i].stage], (unsigned)rows.rows[i].lane);
+    for (size_t i = 0; i < trace->count; i++) draw_event(file, &rows.events[i], begin, PICTURE_WIDTH / span);
     fputs("</svg>\n", file);
+    rows_clear(&rows);
     return finish_file(file, path);
 }

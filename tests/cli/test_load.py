@@ -46,11 +46,16 @@ expect(NOT_FOUND, 'load', path, 'none*', says='none*')
 
 # trace and picture
 trace, picture = os.path.join(t, 'trace.json'), os.path.join(t, 'a <b> & c.svg')
-for options in ([], ['--threads', '1'], ['--io', 'mmap'], ['--verify', '--chunk', '64K']):
+for options in ([], ['--threads', '1'], ['--io', 'mmap'], ['--io', 'uring', '--chunk', '64K'], ['--verify', '--chunk', '64K']):
     expect(DONE, 'load', path, '--trace', trace, '--picture', picture, *options)
     events = json.loads(read(trace))['traceEvents']
+    named = {(e['pid'], e['tid']) for e in events if e['ph'] == 'M' and e['name'] == 'thread_name'}
+    events = sorted((e for e in events if e['ph'] != 'M'), key=lambda e: (e['pid'], e['tid'], e['ts']))
+    check({(e['pid'], e['tid']) for e in events} == named, options, 'each row has a name', named)
+    check(all((a['pid'], a['tid']) != (b['pid'], b['tid']) or a['ts'] + a['dur'] <= b['ts'] + 0.002 for a, b in zip(events, events[1:])), options,
+          'what happens at once has rows of its own')
     check(all(e['ph'] == 'X' and e['dur'] >= 0 and e['ts'] >= 0 and e['name'] in ('read', 'copy', 'check', 'wait') for e in events), options, events[:3])
-    if '--io' not in options:
+    if 'mmap' not in options:
         check(sum(e['args']['bytes'] for e in events if e['name'] == 'read') >= total, options, 'all bytes are in the trace')
     if '--verify' in options:
         check(any(e['name'] == 'check' for e in events), options, 'checks are in the trace')
