@@ -67,6 +67,8 @@ bool parse_number(const char *text, uint64_t max, uint64_t *out);
 /* Set by SIGINT and SIGTERM, once install_signals has been called; the loader given (may be NULL) is cancelled. */
 extern volatile int interrupted;
 void install_signals(HurrayLoader *loader);
+/* They end the process again: nothing is left to undo. */
+void default_signals(void);
 
 double now_seconds(void);
 

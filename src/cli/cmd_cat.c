@@ -37,7 +37,7 @@ static int cat_buffer(Model *model, uint64_t i, const HurrayTensorInfo *info, ui
     unsigned char *piece = malloc((size_t)(size < PIECE ? size + 1 : PIECE));
     if (!piece) return report_failure(EXIT_SYSTEM, model->path, "no memory");
     int code = EXIT_DONE;
-    for (uint64_t at = 0; at < size && !interrupted;) {
+    for (uint64_t at = 0; at < size;) {
         size_t len = (size_t)(size - at < PIECE ? size - at : PIECE);
         if (hurray_loader_read_bytes(model->loader, i, buffer, at, piece, len) != HURRAY_OK) {
             code = report_error(model->path, hurray_loader_last_error(model->loader));
@@ -47,7 +47,7 @@ static int cat_buffer(Model *model, uint64_t i, const HurrayTensorInfo *info, ui
         at += len;
     }
     free(piece);
-    return interrupted ? EXIT_INTERRUPTED : code;
+    return code;
 }
 
 static int write_dense(Model *model, const HurrayDescriptor *descriptor, const HurrayTensor *tensor, const HurrayItem *item,
@@ -84,7 +84,7 @@ static int write_dense(Model *model, const HurrayDescriptor *descriptor, const H
     } else if (request->text) {
         hurray_descriptor_shape(descriptor, dims, &rank);
         for (size_t k = 0; k < rank; k++) count *= dims[k];
-        elements_print(stdout, type ? type : own, memory, count);
+        elements_print(type ? type : own, memory, count);
     } else {
         write_output(memory, (size_t)bytes);
     }
@@ -102,7 +102,7 @@ static int cat_dense(Model *model, uint64_t i, const Request *request) {
     install_signals(model->loader);
     HurrayStatus status = hurray_loader_select_index(model->loader, i);
     if (status == HURRAY_OK) status = hurray_loader_load(model->loader, &set);
-    install_signals(NULL);
+    default_signals();
     if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
     hurray_tensor_set_get(set, 0, &tensor);
     hurray_tensor_descriptor(tensor, &descriptor);

@@ -82,7 +82,7 @@ static void touch_set(HurrayTensorSet *set, Load *load) {
             hurray_buffer_flags(buffer, &flags);
             if (!(flags & HURRAY_BUFFER_IN_PLACE)) continue;
             const volatile unsigned char *bytes = data;
-            for (uint64_t at = 0; at < size; at += 4096) load->touched += bytes[at];
+            for (uint64_t at = 0; at < size && !interrupted; at += 4096) load->touched += bytes[at];
         }
     }
 }
@@ -266,6 +266,10 @@ static int load_model(Model *model, Load *load, const Output *output, const char
     double seconds = now_seconds() - began;
     bar_end(&load->bar);
     if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
+    if (interrupted) {
+        hurray_tensor_set_destroy(&set);
+        return EXIT_INTERRUPTED;
+    }
     hurray_loader_stats(model->loader, &stats);
     if (output->json)
         report_json(model, &stats, seconds);

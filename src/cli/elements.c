@@ -52,28 +52,31 @@ static int64_t sign_extend(uint64_t value, unsigned bits) {
     return (int64_t)((value ^ sign) - sign);
 }
 
-void elements_print(FILE *to, uint8_t type, const void *memory, uint64_t count) {
+void elements_print(uint8_t type, const void *memory, uint64_t count) {
     const unsigned char *bytes = memory;
     unsigned bits = (unsigned)type_bits(type), width = bits / 8;
     for (uint64_t i = 0; i < count; i++) {
         const unsigned char *at = bytes + i * width;
         uint64_t small = 0;
+        char text[80];
+        int n = 0;
         if (bits < 8) small = ((unsigned)bytes[i * bits / 8] >> (i * bits % 8)) & ((1u << bits) - 1);
         switch (type) {
-        case HURRAY_TYPE_FLOAT32: fprintf(to, "%.9g\n", f32(at)); break;
-        case HURRAY_TYPE_FLOAT64: fprintf(to, "%.17g\n", f64(at)); break;
-        case HURRAY_TYPE_COMPLEX64: fprintf(to, "%.9g %.9g\n", f32(at), f32(at + 4)); break;
-        case HURRAY_TYPE_COMPLEX128: fprintf(to, "%.17g %.17g\n", f64(at), f64(at + 8)); break;
+        case HURRAY_TYPE_FLOAT32: n = snprintf(text, sizeof text, "%.9g\n", f32(at)); break;
+        case HURRAY_TYPE_FLOAT64: n = snprintf(text, sizeof text, "%.17g\n", f64(at)); break;
+        case HURRAY_TYPE_COMPLEX64: n = snprintf(text, sizeof text, "%.9g %.9g\n", f32(at), f32(at + 4)); break;
+        case HURRAY_TYPE_COMPLEX128: n = snprintf(text, sizeof text, "%.17g %.17g\n", f64(at), f64(at + 8)); break;
         case HURRAY_TYPE_INT8:
         case HURRAY_TYPE_INT16:
         case HURRAY_TYPE_INT32:
-        case HURRAY_TYPE_INT64: fprintf(to, "%" PRId64 "\n", sign_extend(whole(at, width), bits)); break;
+        case HURRAY_TYPE_INT64: n = snprintf(text, sizeof text, "%" PRId64 "\n", sign_extend(whole(at, width), bits)); break;
         case HURRAY_TYPE_INT4:
-        case HURRAY_TYPE_INT2: fprintf(to, "%" PRId64 "\n", sign_extend(small, bits)); break;
+        case HURRAY_TYPE_INT2: n = snprintf(text, sizeof text, "%" PRId64 "\n", sign_extend(small, bits)); break;
         case HURRAY_TYPE_UINT4:
         case HURRAY_TYPE_UINT2:
-        case HURRAY_TYPE_BOOL: fprintf(to, "%" PRIu64 "\n", small); break;
-        default: fprintf(to, "%" PRIu64 "\n", whole(at, width)); break;
+        case HURRAY_TYPE_BOOL: n = snprintf(text, sizeof text, "%" PRIu64 "\n", small); break;
+        default: n = snprintf(text, sizeof text, "%" PRIu64 "\n", whole(at, width)); break;
         }
+        if (!write_output(text, (size_t)n)) return;
     }
 }

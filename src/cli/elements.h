@@ -6,7 +6,7 @@
 
 /* Can elements of this type be printed from their own bytes? Others are decoded to float32 first. */
 bool elements_printable(uint8_t type);
-/* Prints count elements of `type`, packed as the format packs them. */
-void elements_print(FILE *to, uint8_t type, const void *bytes, uint64_t count);
+/* count elements of `type`, packed as the format packs them, to standard output; no more once a write has failed. */
+void elements_print(uint8_t type, const void *bytes, uint64_t count);
 
 #endif

@@ -141,6 +141,12 @@ void install_signals(HurrayLoader *loader) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+void default_signals(void) {
+    loader_to_cancel = NULL;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
+
 double now_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

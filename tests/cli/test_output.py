@@ -38,6 +38,16 @@ for c in commands:
     r = shell('"$0" "$@" <&- 2>&-', words=c)
     check(r.code == DONE, c, 'closed standard input and error', r)
 
+# many elements as text: what nobody reads is not made, and an interrupt ends it
+lots = write(os.path.join(t, 'lots.hrry'), hrry([('a', descriptor([64 << 20], shape=(256 << 20,), type_tag=0x4B), [bytes(64 << 20)])]))
+r = shell('ulimit -t 10; "$0" "$@" | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}', words=['cat', lots, 'a', '--text'])
+check(r.code == DONE and r.err == b'', 'the reader of a long text leaves', r)
+process = subprocess.Popen([BIN, 'cat', lots, 'a', '--text'], stdout=subprocess.PIPE)
+check(process.stdout.read(1) == b'0', 'a long text begins')
+process.send_signal(signal.SIGINT)
+check(process.wait(60) in (INTERRUPTED, -signal.SIGINT), 'a long text is interrupted')
+os.remove(lots)
+
 # a message never lands in the file that is written
 bad = safetensors([('a', 'F32', [1], f32(1))], {'k': 'v'})
 names = hrry([('a', descriptor([f32(1)], shape=(1,), type_tag=3), [f32(1)])], {'n': 5})
