@@ -119,6 +119,10 @@ static int bad_value(int id, const char *value) {
         expected = "auto, on or off";
     else if (id == OPTION_CHUNK)
         expected = "bytes (4M, 65536)";
+    else if (id == OPTION_THREADS)
+        expected = "a number from 1 to 1024";
+    else if (id == OPTION_QUEUE_DEPTH)
+        expected = "a number from 1 to 4096";
     return report_usage("load", "--%s: expected %s, got `%s`", name, expected, value);
 }
 
@@ -209,28 +213,63 @@ static void report_json(Model *model, const HurrayLoadStats *stats, double secon
     json_end(json);
 }
 
-static void report_table(Model *model, const HurrayLoadStats *stats, double seconds) {
+/* Files that went the same way to the same device make one line. */
+typedef struct Way {
+    HurrayPathStats path; /* of the first; bytes and ranges of all */
+    uint32_t files;
+} Way;
+
+static bool same_way(const HurrayPathStats *a, const HurrayPathStats *b) {
+    return a->io == b->io && a->direct == b->direct && a->staging == b->staging && a->device_tag == b->device_tag &&
+           a->device_index == b->device_index && a->threads == b->threads && a->queue_depth == b->queue_depth &&
+           strcmp(a->reason ? a->reason : "", b->reason ? b->reason : "") == 0;
+}
+
+static size_t gather_ways(Model *model, uint32_t path_count, Way *ways) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < path_count; i++) {
+        HurrayPathStats path = HURRAY_PATH_STATS_INIT;
+        size_t k = 0;
+        if (hurray_loader_path_stats(model->loader, i, &path) != HURRAY_OK) continue;
+        while (k < count && !same_way(&ways[k].path, &path)) k++;
+        if (k == count) {
+            ways[count++] = (Way){path, 1};
+        } else {
+            ways[k].path.bytes += path.bytes;
+            ways[k].path.ranges += path.ranges;
+            ways[k].files++;
+        }
+    }
+    return count;
+}
+
+static void report_way(Model *model, const Way *way) {
     static const char *const stagings[] = {"none", "pinned", "pageable"};
+    const HurrayPathStats *path = &way->path;
+    char device[32], label[64] = "";
+    HurraySourceInfo source = HURRAY_SOURCE_INFO_INIT;
+    device_name(device, sizeof device, path);
+    if (way->files > 1)
+        snprintf(label, sizeof label, "%u files", (unsigned)way->files);
+    else if (hurray_loader_source_info(model->loader, path->source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
+        snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
+    printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path->io), path->direct == HURRAY_ON ? " direct" : "",
+           device, bytes_word(path->bytes), (unsigned long long)path->ranges, path->ranges == 1 ? "" : "s", (unsigned)path->threads,
+           path->threads == 1 ? "" : "s");
+    if (path->queue_depth) printf(", depth %u", (unsigned)path->queue_depth);
+    if (path->staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path->staging < 3 ? path->staging : 0]);
+    if (path->reason && path->reason[0]) printf(" (%s)", path->reason);
+    putchar('\n');
+}
+
+static void report_table(Model *model, const HurrayLoadStats *stats, double seconds) {
     printf("loaded     %llu tensor%s, %s in %s: %s/s\n", (unsigned long long)stats->tensors, stats->tensors == 1 ? "" : "s",
            bytes_word(stats->payload_bytes), seconds_word(seconds),
            bytes_word(seconds > 0 ? (uint64_t)((double)stats->payload_bytes / seconds) : 0));
-    for (uint32_t i = 0; i < stats->path_count; i++) {
-        HurrayPathStats path = HURRAY_PATH_STATS_INIT;
-        char device[32], label[64];
-        HurraySourceInfo source = HURRAY_SOURCE_INFO_INIT;
-        if (hurray_loader_path_stats(model->loader, i, &path) != HURRAY_OK) continue;
-        device_name(device, sizeof device, &path);
-        label[0] = 0;
-        if (hurray_loader_source_info(model->loader, path.source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
-            snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
-        printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path.io),
-               path.direct == HURRAY_ON ? " direct" : "", device, bytes_word(path.bytes), (unsigned long long)path.ranges,
-               path.ranges == 1 ? "" : "s", (unsigned)path.threads, path.threads == 1 ? "" : "s");
-        if (path.queue_depth) printf(", depth %u", (unsigned)path.queue_depth);
-        if (path.staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path.staging < 3 ? path.staging : 0]);
-        if (path.reason && path.reason[0]) printf(" (%s)", path.reason);
-        putchar('\n');
-    }
+    Way *ways = calloc((size_t)stats->path_count + 1, sizeof *ways);
+    size_t count = ways ? gather_ways(model, stats->path_count, ways) : 0;
+    for (size_t i = 0; i < count; i++) report_way(model, &ways[i]);
+    free(ways);
     printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read),
            bytes_word(stats->bytes_copied), bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
     printf("time       read %s, copy %s, check %s, wait %s; reads and copies overlapped for %s\n",

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "hurray/version.h"
@@ -41,10 +42,19 @@ static void hold_standard_descriptors(void) {
     if (fd >= 0) close(fd);
 }
 
+/* A model may have more files than descriptors are allowed at first: as many as may be had. */
+static void allow_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is then an error of the write */
     hold_standard_descriptors();
+    allow_descriptors();
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere */
     if (argc < 2) {
         print_overview(stderr);

@@ -44,6 +44,16 @@ for names, count in ((['t00'], 1), (['t0?'], 1), (['t0[0-1]'], 2), (['small.*'],
 expect(NOT_FOUND, 'load', path, 't00', 'nobody', says='nobody')
 expect(NOT_FOUND, 'load', path, 'none*', says='none*')
 
+# many files: one line of the report where they went the same way, and more of them than descriptors at first
+parts = os.path.join(t, 'parts')
+os.mkdir(parts)
+for i in range(100):
+    write(os.path.join(parts, '%d.safetensors' % i), safetensors([('t%d' % i, 'F32', [1], f32(i))]))
+write(os.path.join(parts, 'model.safetensors.index.json'), json.dumps({'weight_map': {'t%d' % i: '%d.safetensors' % i for i in range(100)}}).encode())
+r = subprocess.run(['bash', '-c', 'ulimit -Sn 40; exec "$0" "$@"', BIN, 'load', parts], capture_output=True)
+lines = [line for line in r.stdout.decode().splitlines() if line.startswith('path')]
+check(r.returncode == DONE and len(lines) == 1 and '100 files: ' in lines[0] and '400 B in 100 reads' in lines[0], r)
+
 # trace and picture
 trace, picture = os.path.join(t, 'trace.json'), os.path.join(t, 'a <b> & c.svg')
 for options in ([], ['--threads', '1'], ['--io', 'mmap'], ['--io', 'uring', '--chunk', '64K'], ['--verify', '--chunk', '64K']):

@@ -32,7 +32,7 @@ for arguments, word in [(['bogus'], 'bogus'), (['--bogus'], '--bogus'), (['inspe
                         (['cat', good], 'NAME'), (['cat', good, 'a', 'b'], 'NAME'), (['cat', good, 'a', '--buffer', 'x'], '--buffer'), (['cat', good, 'a', '--buffer', '-1'], '--buffer'),
                         (['cat', good, 'a', '--as', 'float33'], 'float33'), (['cat', good, 'a', '--dense', '--buffer', '0'], '--buffer'), (['cat', '--json', good, 'a'], '--json'),
                         (['load'], 'FILE'), (['load', good, '--io', 'fast'], '--io: expected auto, uring, threads or mmap'), (['load', good, '--direct', 'yes'], '--direct'),
-                        (['load', good, '--threads', '0'], '--threads'), (['load', good, '--chunk', '4X'], '--chunk'), (['load', good, '--memory-mb', 'lots'], '--memory-mb'),
+                        (['load', good, '--threads', '9999'], '--threads: expected a number from 1 to 1024'), (['load', good, '--chunk', '4X'], '--chunk'), (['load', good, '--memory-mb', 'lots'], '--memory-mb'),
                         (['load', good, '--pinned-mb', '0'], '--pinned-mb'), (['load', good, '--queue-depth', '-3'], '--queue-depth'),
                         (['convert', good], 'OUT'), (['convert', good, 'o', '--to', 'gguf'], 'gguf'), (['convert', good, 'o', '--align', '5000'], '--align'),
                         (['convert', good, 'o', '--align', '4M'], '--align'), (['convert', good, 'o', '--rename', 'x'], 'OLD=NEW'), (['convert', good, 'o', '--quantization', 'q9'], 'q9'),
