@@ -32,6 +32,15 @@ endif()
 if(HURRAY_HAVE_CUDA)
   string(APPEND HURRAY_PC_LIBS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt")
 endif()
+# Wherever `cmake --install --prefix` puts it, pkg-config finds the rest from where hurray.pc lies.
+set(HURRAY_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+foreach(folder LIBDIR INCLUDEDIR)
+  cmake_path(APPEND HURRAY_PC_${folder} "\${prefix}" "${CMAKE_INSTALL_${folder}}") # an absolute folder stays alone
+endforeach()
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  file(RELATIVE_PATH HURRAY_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+  string(REGEX REPLACE "(.*)/$" "\${pcfiledir}/\\1" HURRAY_PC_PREFIX "${HURRAY_PC_PREFIX}")
+endif()
 configure_file(cmake/hurray.pc.in ${PROJECT_BINARY_DIR}/hurray.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/hurray.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

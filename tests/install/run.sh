@@ -10,7 +10,6 @@ cmake --build "$work/consumer" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 "$work/consumer/consumer_static"
 libdir=$(find "$work/prefix" -name hurray.pc -exec dirname {} \;)
-sed -i "s|^prefix=.*|prefix=$work/prefix|; s|^libdir=.*|libdir=$(dirname "$libdir")|; s|^includedir=.*|includedir=$work/prefix/include|" "$libdir/hurray.pc"
 PKG_CONFIG_PATH=$libdir
 export PKG_CONFIG_PATH
 cc -std=c17 "$source/tests/install/consumer/main.c" $(pkg-config --cflags --libs hurray) -Wl,-rpath,"$(dirname "$libdir")" -o "$work/by_pkg_config"
