@@ -177,9 +177,9 @@ static int report_refusal(const char *path, HurrayError *error) {
     return report_error(path, error);
 }
 
-/* One file with the tensors [first, first + count) of the plan; its transport is finished, so renamed, at the end. */
+/* One file with `count` tensors of the plan. It appears under its name at the end; with kept, only when *kept is finished. */
 static int export_file(Conversion *conversion, Transfer *transfer, const char *path, const Outgoing *tensors, size_t count,
-                       const HurrayKvEntry *kv, size_t kv_count) {
+                       const HurrayKvEntry *kv, size_t kv_count, HurrayTransport *kept) {
     HurrayTransport sink;
     HurrayExporter *exporter = NULL;
     HurrayError error = HURRAY_ERROR_INIT;
@@ -194,6 +194,11 @@ static int export_file(Conversion *conversion, Transfer *transfer, const char *p
     }
     int code = EXIT_DONE;
     if (hurray_transport_create(path, NULL, &sink, &error) != HURRAY_OK) code = report_error(path, &error);
+    if (code == EXIT_DONE && kept) {
+        *kept = sink; /* the exporter gets the loan of it */
+        sink.finish = NULL;
+        sink.release = NULL;
+    }
     if (code == EXIT_DONE &&
         hurray_exporter_new(&sink, HURRAY_FORMAT_SAFETENSORS, entries, count, kv, kv_count, &options, &exporter, &error) != HURRAY_OK) {
         hurray_transport_release(&sink);
@@ -247,17 +252,21 @@ static HurrayStatus write_all(HurrayTransport *sink, const unsigned char *bytes,
         bytes += n;
         len -= n;
     }
-    return sink->finish ? sink->finish(sink->ctx) : HURRAY_OK;
+    return HURRAY_OK;
 }
 
-static int write_index(const char *out, const Plan *plan, const size_t *starts, size_t shards) {
+static void index_path(char *path, size_t size, const char *out) {
+    size_t stem = strlen(out);
+    if (stem > 12 && strcmp(out + stem - 12, ".safetensors") == 0) stem -= 12;
+    snprintf(path, size, "%.*s.safetensors.index.json", (int)stem, out);
+}
+
+static int write_index(const char *out, const Plan *plan, const size_t *starts, size_t shards, HurrayTransport *sink) {
     char path[4096], shard[4096];
     const unsigned char *text = NULL;
-    size_t len = 0, stem = strlen(out);
-    HurrayTransport sink;
+    size_t len = 0;
     HurrayError error = HURRAY_ERROR_INIT;
-    if (stem > 12 && strcmp(out + stem - 12, ".safetensors") == 0) stem -= 12;
-    snprintf(path, sizeof path, "%.*s.safetensors.index.json", (int)stem, out);
+    index_path(path, sizeof path, out);
     yajl_gen json = yajl_gen_alloc(NULL);
     if (!json) return report_failure(EXIT_SYSTEM, path, "no memory");
     yajl_gen_config(json, yajl_gen_beautify, 1);
@@ -282,27 +291,37 @@ static int write_index(const char *out, const Plan *plan, const size_t *starts, 
     yajl_gen_map_close(json);
     yajl_gen_get_buf(json, &text, &len);
     int code = EXIT_DONE;
-    if (hurray_transport_create(path, NULL, &sink, &error) != HURRAY_OK) {
+    if (hurray_transport_create(path, NULL, sink, &error) != HURRAY_OK)
         code = report_error(path, &error);
-    } else {
-        if (write_all(&sink, text, len) != HURRAY_OK) code = report_failure(EXIT_SYSTEM, path, "writing failed: %s", strerror(errno));
-        hurray_transport_release(&sink);
-    }
+    else if (write_all(sink, text, len) != HURRAY_OK)
+        code = report_failure(EXIT_SYSTEM, path, "writing failed: %s", strerror(errno));
     yajl_gen_free(json);
     return code;
 }
 
+/* None of the files appears before all are written; the index comes last. */
 static int export_shards(Conversion *conversion, Transfer *transfer, const Plan *plan, const HurrayKvEntry *kv, size_t kv_count) {
+    char path[4096];
     size_t *starts = calloc(plan->count + 2, sizeof *starts);
     if (!starts) return report_failure(EXIT_SYSTEM, conversion->out, "no memory");
     size_t shards = cut_shards(plan, conversion->options->shard_size, starts);
-    int code = EXIT_DONE;
+    HurrayTransport *files = calloc(shards + 1, sizeof *files);
+    int code = files ? EXIT_DONE : report_failure(EXIT_SYSTEM, conversion->out, "no memory");
     for (size_t s = 0; s < shards && code == EXIT_DONE; s++) {
-        char path[4096];
         shard_path(path, sizeof path, conversion->out, s, shards);
-        code = export_file(conversion, transfer, path, plan->tensors + starts[s], starts[s + 1] - starts[s], kv, kv_count);
+        code = export_file(conversion, transfer, path, plan->tensors + starts[s], starts[s + 1] - starts[s], kv, kv_count, &files[s]);
     }
-    if (code == EXIT_DONE) code = write_index(conversion->out, plan, starts, shards);
+    if (code == EXIT_DONE) code = write_index(conversion->out, plan, starts, shards, &files[shards]);
+    for (size_t s = 0; s <= shards && code == EXIT_DONE; s++) {
+        if (s < shards)
+            shard_path(path, sizeof path, conversion->out, s, shards);
+        else
+            index_path(path, sizeof path, conversion->out);
+        if (files[s].finish(files[s].ctx) != HURRAY_OK) code = report_failure(EXIT_SYSTEM, path, "writing failed: %s", strerror(errno));
+    }
+    for (size_t s = 0; files && s <= shards; s++)
+        if (files[s].release) hurray_transport_release(&files[s]);
+    free(files);
     free(starts);
     return code;
 }
@@ -318,7 +337,7 @@ int convert_to_safetensors(Conversion *conversion) {
             .model = conversion->model, .sink = append_export, .out = conversion->out, .bar = &conversion->bar, .total = plan.bytes};
         code = conversion->options->shard_size
                    ? export_shards(conversion, &transfer, &plan, kv, kv_count)
-                   : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count);
+                   : export_file(conversion, &transfer, conversion->out, plan.tensors, plan.count, kv, kv_count, NULL);
         transfer_end(&transfer);
     }
     plan_clear(&plan);

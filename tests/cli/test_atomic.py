@@ -114,8 +114,10 @@ if os.geteuid() == 0 and subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8m'
             os.remove(path)
         d = descriptor([bytes(16 << 20)], type_tag=0x11, shape=(16 << 20,))
         expect(SYSTEM, 'stream', 'read', os.path.join(tiny, 's.hrry'), stdin=d + bytes(16 << 20), says=['s.hrry', 'No space left'])
-        expect(SYSTEM, 'convert', big, os.path.join(tiny, 'm.safetensors'), '--shard-size', '3M', '--select', 't00*', says='No space left')
-        check(not [n for n in os.listdir(tiny) if n.startswith('.')], 'no temporaries', os.listdir(tiny))
+        several = write(os.path.join(t, 'several.safetensors'), safetensors([('s%d' % i, 'U8', [2 << 20], block * 2) for i in range(6)]))
+        first = write(os.path.join(tiny, 'm-00001-of-00006.safetensors'), old)
+        expect(SYSTEM, 'convert', several, os.path.join(tiny, 'm.safetensors'), '--shard-size', '2M', says='No space left')
+        check(os.listdir(tiny) == [os.path.basename(first)] and read(first) == old, 'of several files none appears', os.listdir(tiny))
     finally:
         subprocess.run(['umount', tiny])
 else:
