@@ -246,8 +246,9 @@ static HurrayStatus add_folder(HryModel *model, const char *path, const HryLimit
     if (!chosen) {
         hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
                  "the folder has %s safetensors file and no index that says which belong together; open one by its name; it holds %zu "
-                 "entries: %s",
-                 folder.tensors_count || folder.index_count ? "more than one" : "no", folder.count, folder.seen);
+                 "entr%s%s%s",
+                 folder.tensors_count || folder.index_count ? "more than one" : "no", folder.count, folder.count == 1 ? "y" : "ies",
+                 folder.count ? ": " : "", folder.seen);
         hry_error_set_source(error, path, strlen(path), UINT32_MAX);
         return error->code;
     }

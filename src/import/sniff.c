@@ -103,23 +103,38 @@ static bool begins(const Sniff *s, size_t at, const void *magic, size_t len) {
 }
 
 static HurrayStatus refuse(HurrayError *error, const char *what, const char *advice) {
-    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is %s, which holds no tensors that can be read here; %s", what,
-                    advice);
+    return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, 0, "the file is %s; %s", what, advice);
 }
 
-/* Kinds that people take for models. UNSUPPORTED: named; OK: none of them. */
+/* Kinds that people take for models. */
+static const struct {
+    const char *magic;
+    size_t len;
+    const char *what, *advice;
+} kinds[] = {
+    {"version https://git-lfs", 23, "a Git LFS pointer, not the object", "fetch the object with `git lfs pull`"},
+    {"\x1F\x8B", 2, "gzip data", "unpack it, or pipe a stream into `hurray stream read`"},
+    {"\x28\xB5\x2F\xFD", 4, "zstd data", "unpack it first"},
+    {"BZh", 3, "bzip2 data", "unpack it first"},
+    {"\xFD" "7zXZ", 6, "xz data", "unpack it first"},
+    {"7z\xBC\xAF\x27\x1C", 6, "a 7z archive", "unpack it first"},
+    {"Rar!\x1A\x07", 6, "a RAR archive", "unpack it first"},
+    {"\x89HDF", 4, "an HDF5 file", "convert it to safetensors or NPZ"},
+    {"lmgg", 4, "a GGML model older than GGUF", "convert it to GGUF"},
+    {"fmgg", 4, "a GGML model older than GGUF", "convert it to GGUF"},
+    {"tjgg", 4, "a GGML model older than GGUF", "convert it to GGUF"},
+};
+
+/* UNSUPPORTED: named; OK: none of them. */
 static HurrayStatus refuse_known(const Sniff *s, uint64_t visible, HurrayError *error) {
     bool html = false;
-    if (begins(s, 0, "version https://git-lfs", 23))
-        return refuse(error, "a Git LFS pointer, not the object", "fetch the object with `git lfs pull`");
     HurrayStatus status = stands_at(s, visible, "<!doctype html", &html, error);
     if (status == HURRAY_OK && !html) status = stands_at(s, visible, "<html", &html, error);
     if (status != HURRAY_OK) return status;
     if (html) return refuse(error, "an HTML page", "download the file itself, perhaps a login is needed");
-    if (begins(s, 0, "\x1F\x8B", 2)) return refuse(error, "gzip data", "unpack it, or pipe a stream into `hurray stream read`");
-    if (begins(s, 0, "\x28\xB5\x2F\xFD", 4)) return refuse(error, "zstd data", "unpack it first");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (begins(s, 0, kinds[i].magic, kinds[i].len)) return refuse(error, kinds[i].what, kinds[i].advice);
     if (begins(s, 257, "ustar", 5)) return refuse(error, "a tar archive", "unpack it first");
-    if (begins(s, 0, "\x89HDF", 4)) return refuse(error, "an HDF5 file", "convert it to safetensors or NPZ");
     if (s->head[0] == 0x80 && s->head[1] >= 2 && s->head[1] <= 5)
         return refuse(error, "a Python pickle (a PyTorch checkpoint?), which is never run", "save it as safetensors");
     if (s->head[0] == 0x08 && s->head[2] == 0x12)
@@ -148,7 +163,8 @@ static HurrayStatus sniff_rest(const Sniff *s, const char *name, const HurrayAll
     else {
         char quoted[48];
         return hry_fail(error, HURRAY_ERR_INVALID_MAGIC, NULL, 0,
-                        "the file begins with `%s`, which is none of .hrry, Hurray stream, safetensors, GGUF, NPZ, NPY",
+                        "the file begins with `%s`, which is none of .hrry, Hurray stream, safetensors, GGUF, NPZ, NPY; "
+                        "save the weights as one of these",
                         hry_escape(quoted, sizeof quoted, s->head, 8));
     }
     return HURRAY_OK;

@@ -87,6 +87,12 @@ static void what_is_no_model_is_named_with_what_to_do(void **state) {
     refused(TEXT("\x1F\x8B......"), no, "gzip");
     refused(TEXT("\x1F\x8B......"), no, "hurray stream read");
     refused(TEXT("\x28\xB5\x2F\xFD...."), no, "zstd");
+    refused(TEXT("BZh91AY&SY"), no, "bzip2");
+    refused(TEXT("\xFD" "7zXZ\0\0\4"), no, "xz data");
+    refused(TEXT("7z\xBC\xAF\x27\x1C\0\4"), no, "7z archive");
+    refused(TEXT("Rar!\x1A\7\1\0"), no, "RAR archive");
+    refused(TEXT("lmgg\0\0\0\0"), no, "convert it to GGUF");
+    refused(TEXT("tjgg\3\0\0\0"), no, "convert it to GGUF");
     refused(TEXT("\x89HDF\r\n\x1A\n"), no, "HDF5");
     refused(TEXT("\x80\2}q......"), no, "pickle");
     refused(TEXT("\x08\7\x12\4...."), no, "ONNX");
