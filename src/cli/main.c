@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is then an error of the write */
     hold_standard_descriptors();
     allow_descriptors();
+    setlocale(LC_CTYPE, "C.UTF-8"); /* a ? in a pattern is a character, here as in the library */
     unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere */
     if (argc < 2) {
         print_overview(stderr);

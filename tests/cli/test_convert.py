@@ -83,9 +83,14 @@ expect(DONE, 'convert', a, o, '--rename', 'zz=*', '--select', 'zz')
 check([x['name'] for x in listing(o)[0]] == ['*'], 'a * without one in OLD is just a character')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=row_major', says='row_major')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=', says='name')
+letters = write(path('letters.safetensors'), safetensors([(n, 'F32', [1], f32(1)) for n in ('a\u00e9b', 'axb', 'axyb')]))
+for glob in ('a?b', 'a[\u00e9x]b', 'a[!y]b'):
+    expect(DONE, 'convert', letters, o, '--select', glob)
+    check([x['name'] for x in expect(DONE, 'inspect', '--json', o).json()['tensors']] == ['a\u00e9b', 'axb'], glob, 'is about characters')
+    check(expect(DONE, 'load', '--json', letters, glob).json()['tensors'] == 2, glob, 'is the same pattern for load')
 expect(DONE, 'convert', a, o, '--select', 'part.1', '--select', 'over.1')
 check([x['name'] for x in listing(o)[0]] == ['part.1', 'over.1'] and expect(DONE, 'cat', o, 'over.1').out == f32(5, 6), 'members alone')
-for f in ('b.hrry', 'o2.hrry', 'plain2.hrry'):
+for f in ('b.hrry', 'o2.hrry', 'plain2.hrry', 'letters.safetensors'):
     os.remove(path(f))
 leftovers('a.hrry', 'o.hrry', 'plain.hrry')
 
