@@ -194,7 +194,10 @@ HURRAY_API HurrayStatus hurray_loader_read_bytes(HurrayLoader *loader, uint64_t 
  */
 HURRAY_API HurrayStatus hurray_loader_verify(HurrayLoader *loader, uint32_t what, HurrayStatus (*found)(void *ctx, const HurrayError *finding), void *ctx);
 
-/** Of the last load. Times are sums over threads, but for total_ns and overlap_ns (reads and copies under way at once). */
+/**
+ * Of the last load. Times are sums over threads, but for total_ns and overlap_ns (reads and copies under way at once). bytes_copied: in
+ * copies to devices, gaps between buffers included; with event or consumer-stream sync some of these may still be under way.
+ */
 typedef struct HurrayLoadStats {
     uint32_t struct_size, path_count;
     uint64_t tensors, payload_bytes, bytes_read, bytes_copied, bytes_in_place, bytes_verified;

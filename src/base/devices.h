@@ -23,8 +23,10 @@ typedef struct HryCudaCopy {
 typedef struct HryCudaStats {
     uint32_t staging; /* HURRAY_STAGING_... */
     int32_t numa_node;
-    uint64_t peak_pinned, copied_bytes, copies, copy_ns; /* copy_ns: time with at least one copy under way */
-    char reason[120];                                    /* why staging is not what was asked for, or empty */
+    uint64_t peak_pinned;
+    uint64_t copied_bytes; /* enqueued; some may be under way */
+    uint64_t copy_ns;      /* with at least one copy under way, of those seen to be done */
+    char reason[120];      /* why staging is not what was asked for, or empty */
 } HryCudaStats;
 bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCudaStats *out);
 /* The text behind a failing status of its callbacks, once. False: there is none. */

@@ -2,7 +2,6 @@
 #include "hurray/cuda.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/options.h"
@@ -475,7 +474,6 @@ static void send_quiet(HryCudaTarget *target) {
 /* While copies are under way they are what comes free; slots that are not full go out only when nothing else would. */
 static HurrayStatus cuda_wait(void *ctx, uint32_t timeout_ms) {
     HryCudaTarget *target = ctx;
-    struct timespec tenth = {0, 100000};
     uint64_t until = hry_cuda_now_ns() + (uint64_t)timeout_ms * 1000000u;
     bool pending;
     uint64_t before = done_of_all(target, &pending);
@@ -483,7 +481,7 @@ static HurrayStatus cuda_wait(void *ctx, uint32_t timeout_ms) {
     for (;;) {
         for (HryCudaHome *home = hry_cuda_target_homes(target); home; home = home->next) hry_cuda_target_progress(target, home);
         if (done_of_all(target, &pending) != before || !pending || hry_cuda_now_ns() >= until) return HURRAY_OK;
-        nanosleep(&tenth, NULL);
+        hry_cuda_nap();
     }
 }
 
@@ -569,9 +567,8 @@ bool hry_cuda_destination_stats(const HurrayDestinationAlloc *destination, HryCu
     }
     out->peak_pinned = target->peak_pinned;
     hry_cuda_unlock(target);
+    for (HryCudaLane *lane = hry_cuda_target_lanes(target); lane; lane = lane->next) out->copied_bytes += lane->queue.bytes;
     pthread_mutex_lock(&target->log_lock);
-    out->copied_bytes = target->copied;
-    out->copies = target->copies;
     out->copy_ns = target->copy_ns;
     pthread_mutex_unlock(&target->log_lock);
     return true;

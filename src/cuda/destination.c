@@ -9,8 +9,6 @@ static void note_copy(void *ctx, const HryCudaMark *mark, uint64_t end_ns) {
     uint64_t from = mark->begin_ns > target->copied_until_ns ? mark->begin_ns : target->copied_until_ns;
     if (end_ns > from) target->copy_ns += end_ns - from;
     if (end_ns > target->copied_until_ns) target->copied_until_ns = end_ns;
-    target->copied += mark->bytes;
-    target->copies++;
     if (target->log_count < HRY_CUDA_COPY_LOG) {
         HryCudaCopy copy = {mark->begin_ns, end_ns, mark->bytes};
         target->log[target->log_count++] = copy;

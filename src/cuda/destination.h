@@ -22,7 +22,7 @@ typedef struct HryCudaTarget {
     pthread_mutex_t log_lock;
     HryCudaCopy log[HRY_CUDA_COPY_LOG]; /* copies seen to be done, for traces */
     size_t log_count;
-    uint64_t copied, copies, copy_ns, copied_until_ns;
+    uint64_t copy_ns, copied_until_ns;
 } HryCudaTarget;
 
 /* Held across no read, no wait and no call of the runtime. Tests are told of it, and hold the room to that. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cpu/numa.h"
@@ -214,7 +215,12 @@ void hry_cuda_device_unref(HryCudaDevice *device) {
 
 bool hry_cuda_is_gone(const HryCudaDevice *device) { return device->pid != getpid() || atomic_load_explicit(&device->lost, memory_order_relaxed); }
 
-static void lose(HryCudaDevice *device, int code) {
+void hry_cuda_nap(void) {
+    struct timespec tenth = {0, 100000};
+    nanosleep(&tenth, NULL);
+}
+
+void hry_cuda_lose(HryCudaDevice *device, int code) {
     int none = 0;
     atomic_compare_exchange_strong(&device->lost_code, &none, code); /* the first says most */
     atomic_store(&device->lost, true);
@@ -223,16 +229,16 @@ static void lose(HryCudaDevice *device, int code) {
 bool hry_cuda_enter(HryCudaDevice *device, HryCudaGuard *guard) {
     guard->capture_mode = HRY_CUDA_CAPTURE_RELAXED;
     guard->pushed = guard->relaxed = false;
-    if (hry_cuda_is_gone(device)) return false;
-    int code = device->api->push_context(device->context);
-    if (code != HRY_CUDA_SUCCESS) {
+    for (unsigned failures = 0; !guard->pushed; hry_cuda_nap()) { /* a context that is gone for good says so at once */
+        if (hry_cuda_is_gone(device)) return false;
+        int code = device->api->push_context(device->context);
+        guard->pushed = code == HRY_CUDA_SUCCESS;
+        if (guard->pushed) break;
         hry_cuda_clear(device, code);
-        lose(device, code);
-        return false;
+        if (code == HRY_CUDA_INVALID_CONTEXT || ++failures == HRY_CUDA_PATIENCE) hry_cuda_lose(device, code);
     }
-    guard->pushed = true;
     /* Else a call of ours can break a graph capture that another thread has under way. */
-    code = device->api->exchange_capture_mode(&guard->capture_mode);
+    int code = device->api->exchange_capture_mode(&guard->capture_mode);
     guard->relaxed = code == HRY_CUDA_SUCCESS;
     if (!guard->relaxed) hry_cuda_clear(device, code);
     return true;
@@ -255,7 +261,7 @@ static bool is_sticky(int code) {
 }
 
 void hry_cuda_clear(HryCudaDevice *device, int code) {
-    if (is_sticky(code)) lose(device, code);
+    if (is_sticky(code)) hry_cuda_lose(device, code);
     device->api->get_last_error();
 }
 

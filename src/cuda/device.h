@@ -30,6 +30,11 @@ HurrayStatus hry_cuda_device_open(const HryCudaApi *api, int32_t index, const Hu
 HryCudaDevice *hry_cuda_device_ref(HryCudaDevice *device);
 void hry_cuda_device_unref(HryCudaDevice *device);
 
+/* What fails so often in a row, a nap between, is not asked again: the device is lost, and no wait goes on for ever. */
+#define HRY_CUDA_PATIENCE 200u
+void hry_cuda_nap(void); /* a tenth of a millisecond */
+void hry_cuda_lose(HryCudaDevice *device, int code);
+
 /* Every sequence of calls stands between enter and leave. False: the device is lost, or this is a forked child; call nothing. */
 typedef struct HryCudaGuard {
     int capture_mode;

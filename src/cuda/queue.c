@@ -10,11 +10,6 @@ uint64_t hry_cuda_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void nap(void) {
-    struct timespec tenth = {0, 100000};
-    nanosleep(&tenth, NULL);
-}
-
 HurrayStatus hry_cuda_queue_init(HryCudaQueue *queue, HryCudaDevice *device, void *stream, HurrayError *error) {
     HryCudaGuard guard;
     memset(queue, 0, sizeof *queue);
@@ -72,12 +67,12 @@ static HurrayStatus new_mark(HryCudaQueue *queue, HryCudaMark **out, HurrayError
 
 /* Nothing of ours may be left pending behind a failure: asks the stream itself. The guard is entered. */
 static void drain_stream(HryCudaQueue *queue) {
-    const HryCudaApi *api = queue->device->api;
-    for (;;) {
-        int code = api->stream_query(queue->stream);
-        if (code != HRY_CUDA_SUCCESS) hry_cuda_clear(queue->device, code);
-        if (code != HRY_CUDA_NOT_READY) return;
-        nap();
+    for (unsigned failures = 0; !hry_cuda_is_gone(queue->device); hry_cuda_nap()) {
+        int code = queue->device->api->stream_query(queue->stream);
+        if (code == HRY_CUDA_SUCCESS) return;
+        hry_cuda_clear(queue->device, code);
+        failures = code == HRY_CUDA_NOT_READY ? 0 : failures + 1;
+        if (failures == HRY_CUDA_PATIENCE) hry_cuda_lose(queue->device, code);
     }
 }
 
@@ -99,7 +94,7 @@ static HurrayStatus enqueue(HryCudaQueue *queue, const HryCudaStretch *stretches
     HurrayStatus status = hry_cuda_fail(queue->device, code, call, error);
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, ", copy %llu of the stream", (unsigned long long)number);
-    if (!hry_cuda_is_gone(queue->device)) drain_stream(queue);
+    drain_stream(queue);
     return status;
 }
 
@@ -115,7 +110,6 @@ HurrayStatus hry_cuda_queue_copy(HryCudaQueue *queue, const HryCudaStretch *stre
         status = enqueue(queue, stretches, count, kind, mark, error);
         if (status == HURRAY_OK) {
             mark->seq = ++queue->issued;
-            queue->copies += count;
             queue->bytes += mark->bytes;
             if (queue->newest) queue->newest->next = mark;
             else queue->oldest = mark;
@@ -182,8 +176,13 @@ bool hry_cuda_queue_is_done(HryCudaQueue *queue, uint64_t seq) {
 }
 
 void hry_cuda_queue_drain(HryCudaQueue *queue) {
+    HurrayError error;
     if (!queue->device) return;
-    while (!hry_cuda_queue_is_done(queue, queue->issued)) nap();
+    for (unsigned failures = 0; queue->done < queue->issued && !hry_cuda_is_gone(queue->device); hry_cuda_nap()) {
+        hry_error_clear(&error);
+        failures = hry_cuda_queue_poll(queue, &error) == HURRAY_OK ? 0 : failures + 1;
+        if (failures == HRY_CUDA_PATIENCE) hry_cuda_lose(queue->device, (int)error.device_error);
+    }
 }
 
 HryCudaMark *hry_cuda_mark_ref(HryCudaMark *mark) {
@@ -217,6 +216,6 @@ HurrayStatus hry_cuda_mark_order(HryCudaMark *mark, void *stream, HurrayError *e
         else if (code != HRY_CUDA_SUCCESS) status = hry_cuda_fail(device, code, stream ? "cudaStreamWaitEvent" : "cudaEventQuery", error);
         hry_cuda_leave(device, &guard);
         if (!again) return status;
-        nap();
+        hry_cuda_nap();
     }
 }

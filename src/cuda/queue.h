@@ -29,9 +29,8 @@ typedef struct HryCudaQueue {
     pthread_mutex_t lock; /* numbers and stream order agree */
     void *stream;
     bool own;
-    _Atomic uint64_t issued, done;
+    _Atomic uint64_t issued, done, bytes; /* bytes: of all copies issued */
     HryCudaMark *oldest, *newest; /* pending, in order */
-    uint64_t copies, bytes;
     void (*copied)(void *ctx, const HryCudaMark *mark, uint64_t end_ns); /* each copy that was seen to be done; may be NULL */
     void *ctx;
 } HryCudaQueue;

@@ -206,7 +206,7 @@ static int push_context(void *context) {
         if (fake.contexts[handle->device].retained == 0) fake_report(FAKE_CHECK_CONTEXT, name, context, "that nobody retains");
         if (thread->depth == 16) fake_report(FAKE_CHECK_CONTEXT, name, context, "pushes without pops");
         if (code == 0) code = fake.contexts[handle->device].dead;
-        else if (!fake.contexts[handle->device].dead) fake_context_kill(handle->device, code); /* what cannot be pushed is gone */
+        else if ((is_sticky(code) || code == HRY_CUDA_INVALID_CONTEXT) && !fake.contexts[handle->device].dead) fake_context_kill(handle->device, code);
         if (code == 0) {
             thread->mode_at_push[thread->depth] = thread->capture_mode;
             thread->stack[thread->depth++] = handle->device;

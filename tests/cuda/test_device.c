@@ -212,6 +212,36 @@ static void a_sticky_error_ends_all_calls(void **state) {
     }
 }
 
+/* Only a context that is gone, or one that cannot be pushed again and again, is a lost device. */
+static void a_push_that_fails_now_and_then_loses_nothing(void **state) {
+    static const struct {
+        int code;
+        bool onward, lost;
+        uint64_t pushes;
+    } cases[] = {{1, false, false, 2}, {2, false, false, 2},   {999, false, true, 1}, {HRY_CUDA_CONTEXT_DESTROYED, false, true, 1}, {HRY_CUDA_INVALID_CONTEXT, false, true, 1},
+                 {1, true, true, HRY_CUDA_PATIENCE}};
+    HurrayAllocator allocator = hry_alloc_default();
+    HurrayError error;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        HryCudaDevice *device = NULL;
+        HryCudaGuard guard;
+        FakeCounts counts;
+        fake_cuda_begin(NULL, __func__);
+        assert_int_equal(hry_cuda_device_open(hry_cuda_api(), 0, &allocator, &device, &error), HURRAY_OK);
+        fake_cuda_fail(FAKE_push_context, 1, cases[i].onward, cases[i].code);
+        assert_int_equal(hry_cuda_enter(device, &guard), !cases[i].lost);
+        fake_cuda_counts(&counts);
+        assert_int_equal(counts.calls[FAKE_push_context], cases[i].pushes);
+        assert_int_equal(hry_cuda_is_gone(device), cases[i].lost);
+        if (!cases[i].lost) hry_cuda_leave(device, &guard);
+        else assert_int_equal(hry_cuda_fail_lost(device, &error), HURRAY_ERR_DEVICE);
+        if (cases[i].lost) assert_int_equal(error.device_error, cases[i].code);
+        hry_cuda_device_unref(device);
+        fake_cuda_end();
+    }
+}
+
 static void *unref_elsewhere(void *argument) {
     hry_cuda_device_unref(argument);
     fake_cuda_check_thread("a fresh thread");
@@ -265,6 +295,7 @@ int main(void) {
         cmocka_unit_test(lack_of_host_memory_is_told),
         cmocka_unit_test(a_guard_leaves_context_and_capture_mode_as_they_were),
         cmocka_unit_test(a_sticky_error_ends_all_calls),
+        cmocka_unit_test(a_push_that_fails_now_and_then_loses_nothing),
         cmocka_unit_test(a_fresh_thread_may_let_go_of_it),
         cmocka_unit_test(a_forked_child_makes_no_call),
     };

@@ -146,6 +146,37 @@ static void pinned_memory_of_a_large_load_is_bounded(void **state) {
     fake_cuda_end();
 }
 
+/* Of everything that was handed to the device, not of what the host has seen arrive: with events nobody has looked yet. */
+static void bytes_copied_are_those_of_the_load_in_every_mode(void **state) {
+    (void)state;
+    for (uint8_t mode = HURRAY_SYNC_PRODUCER_SYNCED; mode <= HURRAY_SYNC_CONSUMER_STREAM; mode++)
+        for (int again = 0; again < 2; again++) {
+            Scene scene;
+            FakeCounts counts;
+            FakeSettings settings = {.not_ready = 1000};
+            HurrayLoaderOptions options = scene_options(mode, 2);
+            HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+            options.pinned_cap = 4 * MIB; /* room for all: nothing has to wait for a copy */
+            options.chunk_bytes = MIB;
+            if (mode == HURRAY_SYNC_PRODUCER_SYNCED) settings.not_ready = 2;
+            fake_cuda_begin(&settings, __func__);
+            options.consumer_stream = mode == HURRAY_SYNC_CONSUMER_STREAM ? fake_cuda_stream(0) : NULL;
+            scene_mixed(&scene, 0);
+            assert_int_equal(scene_open(&scene, &options, NULL), HURRAY_OK);
+            HurrayTensorSet *set = load(&scene), *second = again ? load(&scene) : NULL;
+            fake_cuda_counts(&counts);
+            assert_int_equal(hurray_loader_stats(scene.loader, &stats), HURRAY_OK);
+            assert_in_range(stats.bytes_copied, stats.payload_bytes, stats.payload_bytes + scene.count * 4096);
+            if (mode != HURRAY_SYNC_PRODUCER_SYNCED) assert_true(counts.copied_bytes < (1 + (uint64_t)again) * stats.payload_bytes);
+            scene_check(&scene, set, options.consumer_stream);
+            if (second) scene_check(&scene, second, options.consumer_stream);
+            hurray_tensor_set_destroy(&set);
+            hurray_tensor_set_destroy(&second);
+            scene_end(&scene);
+            fake_cuda_end();
+        }
+}
+
 static void what_was_really_used_is_told(void **state) {
     (void)state;
     for (int pageable = 0; pageable < 2; pageable++) {
@@ -428,6 +459,7 @@ int main(void) {
         cmocka_unit_test(a_loader_loads_again_with_the_same_staging),
         cmocka_unit_test(seventy_thousand_small_tensors_take_few_calls),
         cmocka_unit_test(pinned_memory_of_a_large_load_is_bounded),
+        cmocka_unit_test(bytes_copied_are_those_of_the_load_in_every_mode),
         cmocka_unit_test(what_was_really_used_is_told),
         cmocka_unit_test(refused_pinning_fails_the_load_where_it_was_demanded),
         cmocka_unit_test(without_a_device_the_host_is_taken_or_the_reason_told),
