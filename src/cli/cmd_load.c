@@ -272,10 +272,12 @@ static void report_table(Model *model, const HurrayLoadStats *stats, double seco
     free(ways);
     printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read),
            bytes_word(stats->bytes_copied), bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
-    printf("time       read %s, copy %s, check %s, wait %s; reads and copies overlapped for %s\n",
+    printf("time       read %s, copy %s, check %s, wait %s, each summed over what ran at once\n",
            seconds_word((double)stats->read_ns * 1e-9), seconds_word((double)stats->copy_ns * 1e-9),
-           seconds_word((double)stats->verify_ns * 1e-9), seconds_word((double)stats->wait_ns * 1e-9),
-           seconds_word((double)stats->overlap_ns * 1e-9));
+           seconds_word((double)stats->verify_ns * 1e-9), seconds_word((double)stats->wait_ns * 1e-9));
+    if (stats->bytes_copied && stats->total_ns)
+        printf("overlap    reads and copies at once for %s, %.0f %% of the load\n", seconds_word((double)stats->overlap_ns * 1e-9),
+               100.0 * (double)stats->overlap_ns / (double)stats->total_ns);
     printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
 }
 
