@@ -39,24 +39,44 @@ static HurrayStatus found(void *ctx, const HurrayError *finding) {
     return interrupted ? HURRAY_ERR_CANCELLED : HURRAY_OK;
 }
 
+static bool begin_json(Findings *findings, uint64_t tensors, const char *checksums) {
+    findings->json = json_begin();
+    if (!findings->json) return false;
+    yajl_gen_map_open(findings->json);
+    JSON_KEY(findings->json, "file");
+    json_path(findings->json, findings->path);
+    JSON_KEY(findings->json, "tensors");
+    json_u64(findings->json, tensors);
+    JSON_KEY(findings->json, "checksums");
+    json_word(findings->json, checksums);
+    JSON_KEY(findings->json, "findings");
+    yajl_gen_array_open(findings->json);
+    return true;
+}
+
+static void end_json(Findings *findings) {
+    yajl_gen_array_close(findings->json);
+    JSON_KEY(findings->json, "ok");
+    yajl_gen_bool(findings->json, findings->count == 0);
+    yajl_gen_map_close(findings->json);
+    json_end(findings->json);
+}
+
+/* What does not open has that one finding; model_open has told it. */
+static void verify_unopened(const Model *model) {
+    Findings findings = {model->path, NULL, 1, EXIT_DONE};
+    if (!begin_json(&findings, 0, "not asked")) return;
+    finding_json(findings.json, &model->error);
+    end_json(&findings);
+}
+
 static int verify(Model *model, bool data, const Output *output) {
     Findings findings = {model->path, NULL, 0, EXIT_DONE};
     HurrayKvEntry entry;
     bool stored = hurray_loader_kv_find(model->loader, SUMS_KEY, strlen(SUMS_KEY), &entry) == HURRAY_OK;
     uint32_t what = HURRAY_CHECK_PADDING | HURRAY_CHECK_DATA | (data ? HURRAY_CHECK_SUMS : 0u);
-    if (output->json) {
-        findings.json = json_begin();
-        if (!findings.json) return report_failure(EXIT_SYSTEM, model->path, "no memory");
-        yajl_gen_map_open(findings.json);
-        JSON_KEY(findings.json, "file");
-        json_path(findings.json, model->path);
-        JSON_KEY(findings.json, "tensors");
-        json_u64(findings.json, model->count);
-        JSON_KEY(findings.json, "checksums");
-        json_word(findings.json, !data ? "not asked" : stored ? "stored" : "none stored");
-        JSON_KEY(findings.json, "findings");
-        yajl_gen_array_open(findings.json);
-    }
+    if (output->json && !begin_json(&findings, model->count, !data ? "not asked" : stored ? "stored" : "none stored"))
+        return report_failure(EXIT_SYSTEM, model->path, "no memory");
     install_signals(model->loader);
     HurrayStatus status = hurray_loader_verify(model->loader, what, found, &findings);
     install_signals(NULL);
@@ -69,11 +89,7 @@ static int verify(Model *model, bool data, const Output *output) {
         findings.code = EXIT_INTERRUPTED;
     }
     if (findings.json) {
-        yajl_gen_array_close(findings.json);
-        JSON_KEY(findings.json, "ok");
-        yajl_gen_bool(findings.json, findings.count == 0);
-        yajl_gen_map_close(findings.json);
-        json_end(findings.json);
+        end_json(&findings);
     } else if (findings.count == 0) {
         print_text(stdout, model->path, strlen(model->path));
         printf(": %llu tensor%s right%s\n", (unsigned long long)model->count, model->count == 1 ? "" : "s",
@@ -97,7 +113,10 @@ static int run(const Command *command, int argc, char **argv) {
     if (count != 1) return report_usage("verify", "expected one FILE, got %d", count);
     Model model;
     int code = model_open(&model, rest[0], NULL, NULL);
-    if (code != EXIT_DONE) return code;
+    if (code != EXIT_DONE) {
+        if (args.output.json) verify_unopened(&model);
+        return code;
+    }
     model_print_notes(&model, &args.output);
     code = verify(&model, data, &args.output);
     model_close(&model);

@@ -37,7 +37,10 @@ int model_open(Model *model, const char *path, const HurrayLoaderOptions *option
     HurrayError error = HURRAY_ERROR_INIT;
     memset(model, 0, sizeof *model);
     model->path = path;
-    if (hurray_loader_open(path, options, &model->loader, &error) != HURRAY_OK) return report_error(path, &error);
+    if (hurray_loader_open(path, options, &model->loader, &error) != HURRAY_OK) {
+        model->error = error;
+        return report_error(path, &error);
+    }
     uint32_t sources = 0;
     HurraySourceInfo first = HURRAY_SOURCE_INFO_INIT;
     model->source = first;

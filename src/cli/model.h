@@ -13,6 +13,7 @@ typedef struct Model {
     uint64_t bytes;           /* of all sources */
     char **names;             /* streams: count of them, made up; NULL otherwise */
     struct Transfer *loading; /* whose bar shows a load */
+    HurrayError error;        /* why it does not open */
 } Model;
 
 /* Reports a failure and returns its exit code. options may be NULL; prefix (may be NULL) goes before the names of a stream's items. */

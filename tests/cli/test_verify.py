@@ -16,6 +16,8 @@ path = file(good)
 for options in ([], ['--data']):
     r = expect(DONE, 'verify', path, *options)
     check(r.out.count(b'\n') == 1 and b'right' in r.out, r)
+j = expect(BAD_INPUT, 'verify', '--json', write(os.path.join(t, 'cut.hrry'), read(path)[:-1]), says='cut.hrry').json()
+check(j['ok'] is False and [f['field'] for f in j['findings']] == ['trailer.magic'], 'what does not open is a finding', j)
 j = expect(DONE, 'verify', '--json', path).json()
 check(j['ok'] is True and j['findings'] == [] and j['file'] == path and j['tensors'] == 22, j)
 check(b'no checksums' in expect(DONE, 'verify', '--data', path).out, 'no sums is no failure, and said')
