@@ -127,6 +127,17 @@ static bool ends_with(const char *text, const char *end) {
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* A name that promises a format which is not written. */
+static void note_other_name(const Output *output, const char *path) {
+    static const char *const others[] = {".gguf", ".npz", ".npy", ".pt", ".pth", ".bin", ".onnx"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!ends_with(path, others[i])) continue;
+        char *shown = escape_text(path, strlen(path));
+        note(output, "hurray: note: %s: written in the .hrry format, whatever the name says", shown ? shown : "?");
+        free(shown);
+    }
+}
+
 static int parse_option(int id, const char *value, ConvertOptions *o, const char **prefix) {
     uint64_t number = 0;
     switch (id) {
@@ -190,8 +201,10 @@ static int run(const Command *command, int argc, char **argv) {
     if (code == EXIT_DONE && id == ARG_ERROR) code = EXIT_USAGE;
     if (code == EXIT_DONE && id == ARG_END && count != 2)
         code = report_usage("convert", "expected IN and OUT, got %d argument%s", count, count == 1 ? "" : "s");
-    if (code == EXIT_DONE && id == ARG_END && !o.format)
+    if (code == EXIT_DONE && id == ARG_END && !o.format) {
         o.format = ends_with(rest[1], ".safetensors") ? HURRAY_FORMAT_SAFETENSORS : HURRAY_FORMAT_HRRY;
+        note_other_name(&args.output, rest[1]);
+    }
     if (code == EXIT_DONE && id == ARG_END) code = check_options(&o);
     if (code == EXIT_DONE && id == ARG_END) {
         Model model;

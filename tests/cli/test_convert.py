@@ -73,6 +73,12 @@ check(expect(DONE, 'verify', path('link.hrry')).code == DONE, 'through a link')
 os.chmod(o, 0o640)
 os.remove(path('link.hrry'))
 
+# a name of a format that is not written
+r = expect(DONE, 'convert', a, path('o.gguf'))
+check(b'o.gguf: written in the .hrry format' in r.err and expect(DONE, 'inspect', '--json', path('o.gguf')).json()['format'] == 'hrry', 'is noted', r)
+check(expect(DONE, 'convert', a, path('o.gguf'), '--to', 'hrry').err == b'', 'is not noted where the format was asked for')
+os.remove(path('o.gguf'))
+
 # choosing and renaming
 expect(DONE, 'convert', a, o, '--select', 'part', '--select', 'c*', '--rename', 'part=whole', '--rename', 'c*=k.*')
 tensors, _, _ = listing(o)
