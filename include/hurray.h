@@ -30,7 +30,8 @@
  *   NULL options are the defaults, and so is a zero in an option. A struct_size below the first release's is
  *   HURRAY_ERR_INVALID_ARGUMENT; a member of a newer release that is not zero is HURRAY_ERR_UNSUPPORTED.
  * - A last argument `HurrayError *error` may be NULL; it is written only on failure. Handles keep their own record:
- *   `hurray_..._last_error(handle)`, of the handle's last call, valid until its next one.
+ *   `hurray_..._last_error(handle)`, of the handle's last call, valid until its next one. Where it is not needed to understand the
+ *   code, after HURRAY_ERR_NULL_POINTER and HURRAY_ERR_BUSY, it may be the one of the call before.
  * - Sizes and offsets are bytes unless said otherwise.
  * - Threads: one handle, one thread at a time (HURRAY_ERR_BUSY as far as it is noticed); different handles are independent. Reading
  *   accessors of descriptors, tensors, buffers and items may run on several threads at once. Anything may be destroyed on any
