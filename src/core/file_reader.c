@@ -325,11 +325,6 @@ static bool asked(const HurrayFileReaderCore *core, HurrayWindow *out) {
     return true;
 }
 
-static HurrayStatus fail_not_asked(HurrayFileReaderCore *core) {
-    if (core->unusable) return hry_fail_unusable(&core->handle.error, core->unusable);
-    return hry_fail(&core->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "nothing is asked for: step must have said RANGE");
-}
-
 HurrayStatus hurray_file_reader_core_input_window(HurrayFileReaderCore *core, HurrayWindow *out) {
     if (!core || !out) return HURRAY_ERR_NULL_POINTER;
     HurrayWindow window;
@@ -339,7 +334,7 @@ HurrayStatus hurray_file_reader_core_input_window(HurrayFileReaderCore *core, Hu
         window.token = NULL; /* the destination's business */
         *out = window;
     } else
-        status = fail_not_asked(core);
+        status = hry_fail_not_asked(&core->handle.error, core->unusable, "RANGE");
     return leave(core, status);
 }
 
@@ -356,10 +351,8 @@ HurrayStatus hurray_file_reader_core_input_dst(HurrayFileReaderCore *core, uint8
 static HurrayStatus report(HurrayFileReaderCore *core, size_t n) {
     HurrayError *error = &core->handle.error;
     HurrayWindow window;
-    if (!asked(core, &window)) return fail_not_asked(core);
-    if (n > window.len)
-        return hry_fail(error, HURRAY_ERR_INVALID_REPORT, NULL, window.source_offset,
-                        "%zu bytes were reported where %llu were asked for; nothing changed", n, (unsigned long long)window.len);
+    if (!asked(core, &window)) return hry_fail_not_asked(error, core->unusable, "RANGE");
+    if (n > window.len) return hry_fail_report(error, window.source_offset, n, window.len);
     HurrayStatus status;
     if (!core->opened) {
         status = hry_file_open_report(&core->open, n, error);

@@ -24,3 +24,13 @@ HurrayStatus hry_fail_unusable(HurrayError *error, uint32_t reason) {
     return hry_fail(error, HURRAY_ERR_UNUSABLE, NULL, HRY_NO_OFFSET,
                     "unusable since an earlier failure (%s): %s; destroy it and begin anew", hry_unusable_name(reason), text);
 }
+
+HurrayStatus hry_fail_not_asked(HurrayError *error, uint32_t unusable, const char *step) {
+    if (unusable) return hry_fail_unusable(error, unusable);
+    return hry_fail(error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "nothing is asked for: step must have said %s", step);
+}
+
+HurrayStatus hry_fail_report(HurrayError *error, uint64_t offset, size_t reported, uint64_t asked) {
+    return hry_fail(error, HURRAY_ERR_INVALID_REPORT, NULL, offset, "%zu bytes were reported where %llu were asked for; nothing changed",
+                    reported, (unsigned long long)asked);
+}

@@ -14,5 +14,8 @@ static inline HurrayStep hry_step(uint32_t kind, uint32_t reason, uint64_t offse
 const char *hry_unusable_name(uint32_t reason);
 /* UNUSABLE with the reason in words. */
 HurrayStatus hry_fail_unusable(HurrayError *error, uint32_t reason);
+/* A reader that was told of bytes: it asks for none (unusable: why not, else step has not said `step`), or asks for only so many. */
+HurrayStatus hry_fail_not_asked(HurrayError *error, uint32_t unusable, const char *step);
+HurrayStatus hry_fail_report(HurrayError *error, uint64_t offset, size_t reported, uint64_t asked);
 
 #endif

@@ -266,11 +266,6 @@ static bool asked(const HurrayStreamReaderCore *core, HurrayWindow *out) {
     return true;
 }
 
-static HurrayStatus fail_not_asked(HurrayStreamReaderCore *core) {
-    if (core->unusable) return hry_fail_unusable(&core->handle.error, core->unusable);
-    return hry_fail(&core->handle.error, HURRAY_ERR_WRONG_STATE, NULL, HRY_NO_OFFSET, "nothing is asked for: step must have said INPUT");
-}
-
 HurrayStatus hurray_stream_reader_core_input_window(HurrayStreamReaderCore *core, HurrayWindow *out) {
     if (!core || !out) return HURRAY_ERR_NULL_POINTER;
     HurrayWindow window;
@@ -280,7 +275,7 @@ HurrayStatus hurray_stream_reader_core_input_window(HurrayStreamReaderCore *core
         window.token = NULL; /* the destination's business */
         *out = window;
     } else
-        status = fail_not_asked(core);
+        status = hry_fail_not_asked(&core->handle.error, core->unusable, "INPUT");
     return leave(core, status);
 }
 
@@ -310,10 +305,8 @@ static HurrayStatus input_ended(HurrayStreamReaderCore *core) {
 
 static HurrayStatus report(HurrayStreamReaderCore *core, size_t n) {
     HurrayWindow window;
-    if (!asked(core, &window)) return fail_not_asked(core);
-    if (n > window.len)
-        return hry_fail(&core->handle.error, HURRAY_ERR_INVALID_REPORT, NULL, core->position,
-                        "%zu bytes were reported where %llu were asked for; nothing changed", n, (unsigned long long)window.len);
+    if (!asked(core, &window)) return hry_fail_not_asked(&core->handle.error, core->unusable, "INPUT");
+    if (n > window.len) return hry_fail_report(&core->handle.error, core->position, n, window.len);
     if (n == 0) return input_ended(core);
     core->position += n;
     if (core->stage == AT_FILL) return hry_fill_report(&core->fill, n, &core->handle.error);

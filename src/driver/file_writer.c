@@ -4,27 +4,10 @@
 
 /* The blocking file writer: the core's items, sent through the transport by hry_sink_drain. */
 struct HurrayFileWriter {
-    HryHandle handle;
     HrySink sink;
     HurrayFileWriterCore *core;
     bool finished; /* the finish callback was successful too */
 };
-
-static HurrayStatus leave(HurrayFileWriter *writer, HurrayStatus status) {
-    status = hry_handle_leave(&writer->handle, status);
-    if (status < 0) hry_output_label(writer->sink.output, &writer->handle.error);
-    return status;
-}
-
-/* The body of a call that takes a usable writer; `call` fills `error`. */
-#define WRITER_CALL(writer, call)                                                                                                          \
-    do {                                                                                                                                   \
-        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                                                                                     \
-        HurrayStatus entered = hry_handle_enter(&(writer)->handle);                                                                        \
-        if (entered != HURRAY_OK) return entered;                                                                                          \
-        HurrayError *error = &(writer)->handle.error;                                                                                      \
-        return leave(writer, call);                                                                                                        \
-    } while (0)
 
 static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayFileWriterOptions *options, HurrayFileWriter **out,
                                 HurrayError *error) {
@@ -40,7 +23,7 @@ static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayFi
     if (!writer) {
         status = hry_fail_memory(error, "a file writer", sizeof *writer);
     } else {
-        hry_handle_init(&writer->handle);
+        hry_handle_init(&writer->sink.handle);
         writer->sink.transport = resolved;
         writer->sink.output = output;
         writer->core = core;
@@ -98,7 +81,7 @@ static HurrayStatus write_tensor(HurrayFileWriter *writer, const void *name, siz
 
 HurrayStatus hurray_file_writer_write_tensor(HurrayFileWriter *writer, const void *name, size_t name_len,
                                              const HurrayDescriptor *descriptor, const HurrayIoSlice *slices, size_t count) {
-    WRITER_CALL(writer, write_tensor(writer, name, name_len, descriptor, slices, count, error));
+    HRY_SINK_CALL(writer, write_tensor(writer, name, name_len, descriptor, slices, count, error));
 }
 
 static HurrayStatus write_composite(HurrayFileWriter *writer, const HurrayCompositeNode *nodes, size_t count, HurrayError *error) {
@@ -108,7 +91,7 @@ static HurrayStatus write_composite(HurrayFileWriter *writer, const HurrayCompos
 }
 
 HurrayStatus hurray_file_writer_write_composite(HurrayFileWriter *writer, const HurrayCompositeNode *nodes, size_t count) {
-    WRITER_CALL(writer, write_composite(writer, nodes, count, error));
+    HRY_SINK_CALL(writer, write_composite(writer, nodes, count, error));
 }
 
 static HurrayStatus begin_tensor(HurrayFileWriter *writer, const void *name, size_t len, const HurrayDescriptor *descriptor,
@@ -123,14 +106,14 @@ static HurrayStatus begin_tensor(HurrayFileWriter *writer, const void *name, siz
 
 HurrayStatus hurray_file_writer_begin_tensor(HurrayFileWriter *writer, const void *name, size_t name_len,
                                              const HurrayDescriptor *descriptor) {
-    WRITER_CALL(writer, begin_tensor(writer, name, name_len, descriptor, error));
+    HRY_SINK_CALL(writer, begin_tensor(writer, name, name_len, descriptor, error));
 }
 
 HurrayStatus hurray_file_writer_append(HurrayFileWriter *writer, const void *bytes, size_t len) {
-    WRITER_CALL(writer, hry_sink_append(&writer->sink, bytes, len, error));
+    HRY_SINK_CALL(writer, hry_sink_append(&writer->sink, bytes, len, error));
 }
 
-HurrayStatus hurray_file_writer_end_tensor(HurrayFileWriter *writer) { WRITER_CALL(writer, hry_sink_end_pieces(&writer->sink, error)); }
+HurrayStatus hurray_file_writer_end_tensor(HurrayFileWriter *writer) { HRY_SINK_CALL(writer, hry_sink_end_pieces(&writer->sink, error)); }
 
 /* The footer is an item; the callback behind it is repeated alone when only it failed. */
 static HurrayStatus finish(HurrayFileWriter *writer, const HurrayKvEntry *kv, size_t count, HurrayError *error) {
@@ -145,7 +128,7 @@ static HurrayStatus finish(HurrayFileWriter *writer, const HurrayKvEntry *kv, si
 }
 
 HurrayStatus hurray_file_writer_finish(HurrayFileWriter *writer, const HurrayKvEntry *kv, size_t kv_count) {
-    WRITER_CALL(writer, finish(writer, kv, kv_count, error));
+    HRY_SINK_CALL(writer, finish(writer, kv, kv_count, error));
 }
 
-const HurrayError *hurray_file_writer_last_error(const HurrayFileWriter *writer) { return writer ? &writer->handle.error : NULL; }
+const HurrayError *hurray_file_writer_last_error(const HurrayFileWriter *writer) { return writer ? &writer->sink.handle.error : NULL; }

@@ -2,6 +2,12 @@
 
 /* The loop's priorities: nothing is written that the core did not offer, and every count reaches the core at once. */
 
+HurrayStatus hry_sink_leave(HrySink *sink, HurrayStatus status) {
+    status = hry_handle_leave(&sink->handle, status);
+    if (status < 0) hry_output_label(sink->output, &sink->handle.error);
+    return status;
+}
+
 HurrayStatus hry_sink_ready(const HrySink *sink, HurrayError *error) {
     if (sink->closed.code != HURRAY_OK) {
         *error = sink->closed;

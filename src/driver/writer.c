@@ -4,27 +4,10 @@
 
 /* The blocking stream writer: the core's items, sent through the transport by hry_sink_drain. */
 struct HurrayWriter {
-    HryHandle handle;
     HrySink sink;
     HurrayStreamWriterCore *core;
     bool finished;
 };
-
-static HurrayStatus leave(HurrayWriter *writer, HurrayStatus status) {
-    status = hry_handle_leave(&writer->handle, status);
-    if (status < 0) hry_output_label(writer->sink.output, &writer->handle.error);
-    return status;
-}
-
-/* The body of a call that takes a usable writer; `call` fills `error`. */
-#define WRITER_CALL(writer, call)                                                                                                          \
-    do {                                                                                                                                   \
-        if (!(writer)) return HURRAY_ERR_NULL_POINTER;                                                                                     \
-        HurrayStatus entered = hry_handle_enter(&(writer)->handle);                                                                        \
-        if (entered != HURRAY_OK) return entered;                                                                                          \
-        HurrayError *error = &(writer)->handle.error;                                                                                      \
-        return leave(writer, call);                                                                                                        \
-    } while (0)
 
 static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayWriterOptions *options, HurrayWriter **out,
                                 HurrayError *error) {
@@ -40,7 +23,7 @@ static HurrayStatus make_writer(const HurrayTransport *transport, const HurrayWr
         hurray_stream_writer_core_destroy(&core);
         return hry_fail_memory(error, "a stream writer", sizeof *writer);
     }
-    hry_handle_init(&writer->handle);
+    hry_handle_init(&writer->sink.handle);
     writer->sink.transport = resolved;
     writer->sink.output = output;
     writer->core = core;
@@ -89,7 +72,7 @@ static HurrayStatus write_tensor(HurrayWriter *writer, const HurrayDescriptor *d
 
 HurrayStatus hurray_writer_write_tensor(HurrayWriter *writer, const HurrayDescriptor *descriptor, const HurrayIoSlice *slices,
                                         size_t count) {
-    WRITER_CALL(writer, write_tensor(writer, descriptor, slices, count, error));
+    HRY_SINK_CALL(writer, write_tensor(writer, descriptor, slices, count, error));
 }
 
 static HurrayStatus write_composite(HurrayWriter *writer, const HurrayCompositeNode *nodes, size_t count, HurrayError *error) {
@@ -99,7 +82,7 @@ static HurrayStatus write_composite(HurrayWriter *writer, const HurrayCompositeN
 }
 
 HurrayStatus hurray_writer_write_composite(HurrayWriter *writer, const HurrayCompositeNode *nodes, size_t count) {
-    WRITER_CALL(writer, write_composite(writer, nodes, count, error));
+    HRY_SINK_CALL(writer, write_composite(writer, nodes, count, error));
 }
 
 static HurrayStatus begin_tensor(HurrayWriter *writer, const HurrayDescriptor *descriptor, HurrayError *error) {
@@ -109,14 +92,14 @@ static HurrayStatus begin_tensor(HurrayWriter *writer, const HurrayDescriptor *d
 }
 
 HurrayStatus hurray_writer_begin_tensor(HurrayWriter *writer, const HurrayDescriptor *descriptor) {
-    WRITER_CALL(writer, begin_tensor(writer, descriptor, error));
+    HRY_SINK_CALL(writer, begin_tensor(writer, descriptor, error));
 }
 
 HurrayStatus hurray_writer_append(HurrayWriter *writer, const void *bytes, size_t len) {
-    WRITER_CALL(writer, hry_sink_append(&writer->sink, bytes, len, error));
+    HRY_SINK_CALL(writer, hry_sink_append(&writer->sink, bytes, len, error));
 }
 
-HurrayStatus hurray_writer_end_tensor(HurrayWriter *writer) { WRITER_CALL(writer, hry_sink_end_pieces(&writer->sink, error)); }
+HurrayStatus hurray_writer_end_tensor(HurrayWriter *writer) { HRY_SINK_CALL(writer, hry_sink_end_pieces(&writer->sink, error)); }
 
 /* A stream has no footer: nothing but the callback, which may be repeated when it failed. */
 static HurrayStatus finish(HurrayWriter *writer, HurrayError *error) {
@@ -127,6 +110,6 @@ static HurrayStatus finish(HurrayWriter *writer, HurrayError *error) {
     return status;
 }
 
-HurrayStatus hurray_writer_finish(HurrayWriter *writer) { WRITER_CALL(writer, finish(writer, error)); }
+HurrayStatus hurray_writer_finish(HurrayWriter *writer) { HRY_SINK_CALL(writer, finish(writer, error)); }
 
-const HurrayError *hurray_writer_last_error(const HurrayWriter *writer) { return writer ? &writer->handle.error : NULL; }
+const HurrayError *hurray_writer_last_error(const HurrayWriter *writer) { return writer ? &writer->sink.handle.error : NULL; }
