@@ -4,7 +4,10 @@
  *   plain-fresh    preads of 4 MiB by THREADS threads into new memory advised for huge pages: what the machine can do
  *   plain-touched  the same into memory that was touched before
  *   plain-direct   O_DIRECT preads of 4 MiB by 8 threads (or THREADS) into new memory
- *   others         the loader, see WAYS */
+ *   settle         no load: writes to FILE MiB of new memory, so that a host that takes free pages back gives them again
+ *   others         the loader, see WAYS
+ *
+ * With CHECK in the environment the sum of all bytes is printed too, taken after the timed part. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -118,7 +121,15 @@ static int plain(const char *how, const char *path, unsigned threads) {
     return 0;
 }
 
-static uint64_t touch(HurrayTensorSet *set, uint64_t *bytes) {
+static int settle(size_t size) {
+    uint8_t *memory = fresh(size);
+    if (!memory) return fprintf(stderr, "no memory\n"), 1;
+    for (size_t at = 0; at < size; at += 4096) ((volatile uint8_t *)memory)[at] = 1;
+    return 0;
+}
+
+/* The sum of every byte at a multiple of step. */
+static uint64_t touch(HurrayTensorSet *set, uint64_t step, uint64_t *bytes) {
     uint64_t count = 0, sum = 0;
     hurray_tensor_set_count(set, &count);
     for (uint64_t i = 0; i < count; i++) {
@@ -136,7 +147,7 @@ static uint64_t touch(HurrayTensorSet *set, uint64_t *bytes) {
             hurray_buffer_data_ptr(buffer, &data);
             hurray_buffer_byte_size(buffer, &size);
             *bytes += size;
-            for (uint64_t at = 0; at < size; at += 4096) sum += ((const uint8_t *)data)[at];
+            for (uint64_t at = 0; at < size; at += step) sum += ((const uint8_t *)data)[at];
         }
     }
     return sum;
@@ -150,7 +161,7 @@ static int load(const struct Way *way, const char *path, unsigned threads) {
     HurrayError error = HURRAY_ERROR_INIT;
     HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
     HurrayPathStats row = HURRAY_PATH_STATS_INIT;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, again = 0;
     options.io = way->io;
     options.direct = way->direct;
     options.threads = threads ? threads : way->threads;
@@ -163,34 +174,36 @@ static int load(const struct Way *way, const char *path, unsigned threads) {
     double opened = now();
     if (hurray_loader_load(loader, &set) != HURRAY_OK) return fprintf(stderr, "%s\n", hurray_loader_last_error(loader)->message), 1;
     double loaded = now();
-    volatile uint64_t keep = touch(set, &bytes);
+    volatile uint64_t keep = touch(set, 4096, &bytes);
     (void)keep;
     double took = now() - begin;
     used = cpu() - used;
     hurray_loader_stats(loader, &stats);
     hurray_loader_path_stats(loader, 0, &row);
     long peak = peak_kib();
+    uint64_t sum = getenv("CHECK") ? touch(set, 1, &again) : 0;
     double begin_free = now();
     hurray_tensor_set_destroy(&set);
     hurray_loader_destroy(&loader);
     printf("{\"seconds\": %.6f, \"cpu\": %.4f, \"bytes\": %llu, \"peak_kib\": %ld, \"open\": %.6f, \"load\": %.6f, \"free\": %.6f, "
            "\"ranges\": %llu, \"read\": %llu, \"in_place\": %llu, "
-           "\"verified\": %llu, \"detail\": \"%s%s, threads %u, depth %u\", \"reason\": \"%s\"}\n",
+           "\"verified\": %llu, \"sum\": %llu, \"detail\": \"%s%s, threads %u, depth %u\", \"reason\": \"%s\"}\n",
            took, used, (unsigned long long)bytes, peak, opened - begin, loaded - opened, now() - begin_free,
            (unsigned long long)stats.ranges, (unsigned long long)stats.bytes_read, (unsigned long long)stats.bytes_in_place,
-           (unsigned long long)stats.bytes_verified, row.io < 4 ? io_names[row.io] : "?", row.direct == HURRAY_ON ? " direct" : "",
-           row.threads, row.queue_depth, row.reason ? row.reason : "");
+           (unsigned long long)stats.bytes_verified, (unsigned long long)sum, row.io < 4 ? io_names[row.io] : "?",
+           row.direct == HURRAY_ON ? " direct" : "", row.threads, row.queue_depth, row.reason ? row.reason : "");
     return 0;
 }
 
 int main(int argc, char **argv) {
     if (argc > 2) {
         unsigned threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+        if (strcmp(argv[1], "settle") == 0) return settle((size_t)strtoull(argv[2], NULL, 10) << 20);
         if (strncmp(argv[1], "plain-", 6) == 0) return plain(argv[1], argv[2], threads);
         for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++)
             if (strcmp(argv[1], WAYS[w].name) == 0) return load(&WAYS[w], argv[2], threads);
     }
-    fprintf(stderr, "usage: load HOW FILE [THREADS]; HOW is plain-fresh, plain-touched, plain-direct");
+    fprintf(stderr, "usage: load HOW FILE [THREADS]; HOW is settle, plain-fresh, plain-touched, plain-direct");
     for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++) fprintf(stderr, ", %s", WAYS[w].name);
     fprintf(stderr, "\n");
     return 2;
