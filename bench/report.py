@@ -74,7 +74,7 @@ def draw(path, results, limits, limit_runs, title):
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="880" height="%d" font-family="sans-serif" font-size="12">' % (bottom + 40),
            '<rect width="100%" height="100%" fill="white"/>',
            '<text x="10" y="20" font-size="14">%s</text>' % escape(title)]
-    for k, (kind, name) in enumerate((('limit', 'the machine\'s limit'), ('ours', 'hurray'), ('peer', 'other packages'))):
+    for k, (kind, name) in enumerate((('limit', 'limits'), ('ours', 'hurray'), ('peer', 'other packages'))):
         out.append('<circle cx="%d" cy="38" r="5" fill="%s"/><text x="%d" y="42">%s</text>' % (16 + 130 * k, COLORS[kind], 26 + 130 * k, name))
     out.append('<text x="410" y="42">dot: median; thick: quartiles; thin: all runs; dashed: %s, median</text>' % limits[0])
     for mark in (m * 10.0 ** e for e in range(-3, 4) for m in (1, 2, 5)):
