@@ -123,16 +123,8 @@ static int cat_dense(Model *model, uint64_t i, const Request *request) {
 static int cat(Model *model, const char *name, const Request *request) {
     uint64_t i = 0;
     HurrayTensorInfo info;
-    if (!model_find(model, name, strlen(name), &i)) {
-        char *shown = escape_text(name, strlen(name));
-        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them",
-                                  shown ? shown : "?");
-        free(shown);
-        return code;
-    }
-    int code = model_info(model, i, &info);
+    int code = model_sound(model, name, &i, &info);
     if (code != EXIT_DONE) return code;
-    if (info.fault) return report_error(model->path, info.fault);
     return request->dense ? cat_dense(model, i, request) : cat_buffer(model, i, &info, (uint32_t)request->buffer);
 }
 

@@ -12,43 +12,31 @@ static void device_json(yajl_gen json, uint32_t i, const HurrayDeviceInfo *info,
     char name[24];
     snprintf(name, sizeof name, "cuda:%u", (unsigned)i);
     yajl_gen_map_open(json);
-    JSON_KEY(json, "device");
-    json_word(json, name);
-    JSON_KEY(json, "name");
-    json_word(json, info->name);
-    JSON_KEY(json, "pci");
-    json_word(json, info->pci);
-    JSON_KEY(json, "uuid");
-    json_word(json, info->uuid);
-    JSON_KEY(json, "numa_node");
-    json_i64(json, info->numa_node);
-    JSON_KEY(json, "total_bytes");
-    json_u64(json, info->total_bytes);
-    if (with_free) JSON_KEY(json, "free_bytes"), json_u64(json, info->free_bytes);
+    json_key_word(json, "device", name);
+    json_key_word(json, "name", info->name);
+    json_key_word(json, "pci", info->pci);
+    json_key_word(json, "uuid", info->uuid);
+    json_key_i64(json, "numa_node", info->numa_node);
+    json_key_u64(json, "total_bytes", info->total_bytes);
+    if (with_free) json_key_u64(json, "free_bytes", info->free_bytes);
     yajl_gen_map_close(json);
 }
 
 static void host_json(yajl_gen json, const HurrayHostInfo *host) {
-    JSON_KEY(json, "host");
+    json_key(json, "host");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "cores");
-    json_u64(json, host->cores);
-    JSON_KEY(json, "numa_nodes");
-    json_u64(json, host->numa_nodes);
-    JSON_KEY(json, "memory_bytes");
-    json_u64(json, host->memory_bytes);
-    JSON_KEY(json, "pinned_limit");
+    json_key_u64(json, "cores", host->cores);
+    json_key_u64(json, "numa_nodes", host->numa_nodes);
+    json_key_u64(json, "memory_bytes", host->memory_bytes);
+    json_key(json, "pinned_limit");
     if (host->pinned_limit == HURRAY_NONE)
         yajl_gen_null(json);
     else
         json_u64(json, host->pinned_limit);
-    JSON_KEY(json, "page_size");
-    json_u64(json, host->page_size);
-    JSON_KEY(json, "huge_page_size");
-    json_u64(json, host->huge_page_size);
-    JSON_KEY(json, "io_uring");
-    yajl_gen_bool(json, host->uring != 0);
-    if (!host->uring) JSON_KEY(json, "io_uring_reason"), json_word(json, host->uring_reason);
+    json_key_u64(json, "page_size", host->page_size);
+    json_key_u64(json, "huge_page_size", host->huge_page_size);
+    json_key_bool(json, "io_uring", host->uring != 0);
+    if (!host->uring) json_key_word(json, "io_uring_reason", host->uring_reason);
     yajl_gen_map_close(json);
 }
 
@@ -74,7 +62,7 @@ static int list(const Output *output, bool with_free) {
     yajl_gen json = output->json ? json_begin() : NULL;
     if (json) {
         yajl_gen_map_open(json);
-        JSON_KEY(json, "devices");
+        json_key(json, "devices");
         yajl_gen_array_open(json);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -94,7 +82,7 @@ static int list(const Output *output, bool with_free) {
     }
     if (json) {
         yajl_gen_array_close(json);
-        if (count == 0) JSON_KEY(json, "reason"), json_word(json, why.message);
+        if (count == 0) json_key_word(json, "reason", why.message);
         host_json(json, &host);
         yajl_gen_map_close(json);
         json_end(json);

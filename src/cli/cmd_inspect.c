@@ -15,26 +15,19 @@ static int list_json(Model *model) {
     yajl_gen json = json_begin();
     if (!json) return report_failure(EXIT_SYSTEM, model->path, "no memory");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "file");
-    json_path(json, model->path);
-    JSON_KEY(json, "format");
-    json_word(json, format_word(model->source.format));
-    JSON_KEY(json, "bytes");
-    json_u64(json, model->bytes);
+    json_key_path(json, "file", model->path);
+    json_key_word(json, "format", format_word(model->source.format));
+    json_key_u64(json, "bytes", model->bytes);
     if (model->source.format == HURRAY_FORMAT_HRRY) {
-        JSON_KEY(json, "container");
+        json_key(json, "container");
         yajl_gen_map_open(json);
-        JSON_KEY(json, "major");
-        json_u64(json, model->source.major);
-        JSON_KEY(json, "minor");
-        json_u64(json, model->source.minor);
-        JSON_KEY(json, "flags");
-        json_u64(json, model->source.flags);
-        JSON_KEY(json, "data_buffer_alignment");
-        json_u64(json, model->source.data_buffer_alignment);
+        json_key_u64(json, "major", model->source.major);
+        json_key_u64(json, "minor", model->source.minor);
+        json_key_u64(json, "flags", model->source.flags);
+        json_key_u64(json, "data_buffer_alignment", model->source.data_buffer_alignment);
         yajl_gen_map_close(json);
     }
-    JSON_KEY(json, "kv");
+    json_key(json, "kv");
     yajl_gen_map_open(json);
     hurray_loader_kv_count(model->loader, &kv_count);
     for (uint64_t i = 0; i < kv_count; i++) {
@@ -42,7 +35,7 @@ static int list_json(Model *model) {
         if (hurray_loader_kv_entry(model->loader, i, &entry) == HURRAY_OK) describe_kv_json(json, &entry);
     }
     yajl_gen_map_close(json);
-    JSON_KEY(json, "tensors");
+    json_key(json, "tensors");
     yajl_gen_array_open(json);
     for (uint64_t i = 0; i < model->count && code != EXIT_SYSTEM; i++) {
         HurrayTensorInfo info;
@@ -137,16 +130,8 @@ static void list_kv(Model *model) {
 static int show_hex(Model *model, const char *name) {
     uint64_t i = 0;
     HurrayTensorInfo info;
-    if (!model_find(model, name, strlen(name), &i)) {
-        char *shown = escape_text(name, strlen(name));
-        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them",
-                                  shown ? shown : "?");
-        free(shown);
-        return code;
-    }
-    int code = model_info(model, i, &info);
+    int code = model_sound(model, name, &i, &info);
     if (code != EXIT_DONE) return code;
-    if (info.fault) return report_error(model->path, info.fault);
     return print_hex(info.descriptor);
 }
 

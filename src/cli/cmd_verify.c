@@ -20,14 +20,12 @@ typedef struct Findings {
 
 static void finding_json(yajl_gen json, const HurrayError *finding) {
     yajl_gen_map_open(json);
-    JSON_KEY(json, "status");
-    json_word(json, hurray_status_name(finding->code));
-    if (finding->source[0]) JSON_KEY(json, "source"), json_word(json, finding->source);
-    if (finding->tensor[0]) JSON_KEY(json, "tensor"), json_word(json, finding->tensor);
-    if (finding->field[0]) JSON_KEY(json, "field"), json_word(json, finding->field);
-    if (finding->offset != HURRAY_NONE) JSON_KEY(json, "offset"), json_u64(json, finding->offset);
-    JSON_KEY(json, "message");
-    json_word(json, finding->message);
+    json_key_word(json, "status", hurray_status_name(finding->code));
+    if (finding->source[0]) json_key_word(json, "source", finding->source);
+    if (finding->tensor[0]) json_key_word(json, "tensor", finding->tensor);
+    if (finding->field[0]) json_key_word(json, "field", finding->field);
+    if (finding->offset != HURRAY_NONE) json_key_u64(json, "offset", finding->offset);
+    json_key_word(json, "message", finding->message);
     yajl_gen_map_close(json);
 }
 
@@ -43,21 +41,17 @@ static bool begin_json(Findings *findings, uint64_t tensors, const char *checksu
     findings->json = json_begin();
     if (!findings->json) return false;
     yajl_gen_map_open(findings->json);
-    JSON_KEY(findings->json, "file");
-    json_path(findings->json, findings->path);
-    JSON_KEY(findings->json, "tensors");
-    json_u64(findings->json, tensors);
-    JSON_KEY(findings->json, "checksums");
-    json_word(findings->json, checksums);
-    JSON_KEY(findings->json, "findings");
+    json_key_path(findings->json, "file", findings->path);
+    json_key_u64(findings->json, "tensors", tensors);
+    json_key_word(findings->json, "checksums", checksums);
+    json_key(findings->json, "findings");
     yajl_gen_array_open(findings->json);
     return true;
 }
 
 static void end_json(Findings *findings) {
     yajl_gen_array_close(findings->json);
-    JSON_KEY(findings->json, "ok");
-    yajl_gen_bool(findings->json, findings->count == 0);
+    json_key_bool(findings->json, "ok", findings->count == 0);
     yajl_gen_map_close(findings->json);
     json_end(findings->json);
 }

@@ -272,12 +272,11 @@ static int write_index(const char *out, const Plan *plan, const size_t *starts, 
     yajl_gen_config(json, yajl_gen_beautify, 1);
     yajl_gen_config(json, yajl_gen_indent_string, "  ");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "metadata");
+    json_key(json, "metadata");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "total_size");
-    json_u64(json, plan->bytes);
+    json_key_u64(json, "total_size", plan->bytes);
     yajl_gen_map_close(json);
-    JSON_KEY(json, "weight_map");
+    json_key(json, "weight_map");
     yajl_gen_map_open(json);
     for (size_t s = 0; s < shards; s++) {
         shard_path(shard, sizeof shard, out, s, shards);

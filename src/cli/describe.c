@@ -134,13 +134,9 @@ void describe_kv_json(yajl_gen json, const HurrayKvEntry *entry) {
     const HurrayKvValue *value = &entry->value;
     json_text(json, entry->key, entry->key_len);
     yajl_gen_map_open(json);
-    JSON_KEY(json, "kind");
-    json_word(json, kv_kind_word(value->kind));
-    if (value->kind == HURRAY_KV_ARRAY) {
-        JSON_KEY(json, "element");
-        json_word(json, kv_kind_word(value->element));
-    }
-    JSON_KEY(json, "value");
+    json_key_word(json, "kind", kv_kind_word(value->kind));
+    if (value->kind == HURRAY_KV_ARRAY) json_key_word(json, "element", kv_kind_word(value->element));
+    json_key(json, "value");
     switch (value->kind) {
     case HURRAY_KV_STRING: json_text(json, value->data, value->data_len); break;
     case HURRAY_KV_BYTES: json_hex(json, value->data, value->data_len); break;
@@ -206,17 +202,12 @@ static void buffers_json(yajl_gen json, const HurrayTensorInfo *info) {
         HurrayBufferHandle handle;
         if (hurray_descriptor_buffer(info->descriptor, i, &handle) != HURRAY_OK) continue;
         yajl_gen_map_open(json);
-        JSON_KEY(json, "bytes");
-        json_u64(json, handle.byte_size);
-        JSON_KEY(json, "alignment");
-        json_u64(json, handle.alignment);
-        JSON_KEY(json, "device");
-        json_word(json, device_word(handle.device_tag));
-        JSON_KEY(json, "sync");
-        json_word(json, sync_word(handle.sync_mode));
-        JSON_KEY(json, "memory_class");
-        json_word(json, memory_class_word(handle.memory_class));
-        JSON_KEY(json, "offset");
+        json_key_u64(json, "bytes", handle.byte_size);
+        json_key_u64(json, "alignment", handle.alignment);
+        json_key_word(json, "device", device_word(handle.device_tag));
+        json_key_word(json, "sync", sync_word(handle.sync_mode));
+        json_key_word(json, "memory_class", memory_class_word(handle.memory_class));
+        json_key(json, "offset");
         if (info->buffer_offsets && i < info->buffer_count && info->buffer_offsets[i] != HURRAY_NONE)
             json_u64(json, info->buffer_offsets[i]);
         else
@@ -227,30 +218,20 @@ static void buffers_json(yajl_gen json, const HurrayTensorInfo *info) {
 }
 
 static void quantization_json(yajl_gen json, const HurrayQuantization *q) {
-    JSON_KEY(json, "quantization");
+    json_key(json, "quantization");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "scheme");
-    json_word(json, scheme_word(q->scheme));
+    json_key_word(json, "scheme", scheme_word(q->scheme));
     if (q->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) {
-        JSON_KEY(json, "scale");
-        json_f64(json, (double)q->scale);
-        JSON_KEY(json, "zero_point");
-        json_i64(json, q->zero_point);
+        json_key_f64(json, "scale", (double)q->scale);
+        json_key_i64(json, "zero_point", q->zero_point);
     } else {
-        JSON_KEY(json, "axis");
-        json_u64(json, q->axis);
-        if (q->scheme != HURRAY_QUANT_PER_CHANNEL_AFFINE) {
-            JSON_KEY(json, "block_size");
-            json_u64(json, q->block_size);
-        }
-        JSON_KEY(json, "scale_buffer");
-        json_u64(json, q->scale_buffer);
+        json_key_u64(json, "axis", q->axis);
+        if (q->scheme != HURRAY_QUANT_PER_CHANNEL_AFFINE) json_key_u64(json, "block_size", q->block_size);
+        json_key_u64(json, "scale_buffer", q->scale_buffer);
         if (q->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE || q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE) {
-            JSON_KEY(json, "scale_type");
-            json_word(json, type_word(q->scale_type));
-            JSON_KEY(json, "symmetric");
-            yajl_gen_bool(json, (q->flags & HURRAY_QUANT_SYMMETRIC) != 0);
-            JSON_KEY(json, "zero_point_buffer");
+            json_key_word(json, "scale_type", type_word(q->scale_type));
+            json_key_bool(json, "symmetric", (q->flags & HURRAY_QUANT_SYMMETRIC) != 0);
+            json_key(json, "zero_point_buffer");
             if (q->zero_point_buffer == HURRAY_QUANT_NO_ZERO_POINTS)
                 yajl_gen_null(json);
             else
@@ -261,21 +242,21 @@ static void quantization_json(yajl_gen json, const HurrayQuantization *q) {
 }
 
 static void statistics_json(yajl_gen json, const HurrayStatistics *s) {
-    JSON_KEY(json, "statistics");
+    json_key(json, "statistics");
     yajl_gen_map_open(json);
-#define NUMBER(bit, key, call, value)                                                                                                      \
-    if (s->computed_mask & (bit)) JSON_KEY(json, key), call(json, value)
-    NUMBER(HURRAY_STATISTICS_NNZ, "nnz", json_u64, s->nnz);
-    NUMBER(HURRAY_STATISTICS_SPARSITY, "sparsity_ratio", json_f64, s->sparsity_ratio);
-    NUMBER(HURRAY_STATISTICS_RANGE, "min", json_f64, s->min);
-    NUMBER(HURRAY_STATISTICS_RANGE, "max", json_f64, s->max);
-    NUMBER(HURRAY_STATISTICS_RANGE, "abs_max", json_f64, s->abs_max);
-    NUMBER(HURRAY_STATISTICS_MOMENTS, "mean", json_f64, s->mean);
-    NUMBER(HURRAY_STATISTICS_MOMENTS, "stddev", json_f64, s->stddev);
-    NUMBER(HURRAY_STATISTICS_NM, "nm_n", json_u64, s->nm_n);
-    NUMBER(HURRAY_STATISTICS_NM, "nm_m", json_u64, s->nm_m);
-    NUMBER(HURRAY_STATISTICS_SPECIALS, "has_nan", json_u64, s->has_nan);
-    NUMBER(HURRAY_STATISTICS_SPECIALS, "has_inf", json_u64, s->has_inf);
+#define NUMBER(bit, key, kind, value)                                                                                                      \
+    if (s->computed_mask & (bit)) json_key_##kind(json, key, value)
+    NUMBER(HURRAY_STATISTICS_NNZ, "nnz", u64, s->nnz);
+    NUMBER(HURRAY_STATISTICS_SPARSITY, "sparsity_ratio", f64, s->sparsity_ratio);
+    NUMBER(HURRAY_STATISTICS_RANGE, "min", f64, s->min);
+    NUMBER(HURRAY_STATISTICS_RANGE, "max", f64, s->max);
+    NUMBER(HURRAY_STATISTICS_RANGE, "abs_max", f64, s->abs_max);
+    NUMBER(HURRAY_STATISTICS_MOMENTS, "mean", f64, s->mean);
+    NUMBER(HURRAY_STATISTICS_MOMENTS, "stddev", f64, s->stddev);
+    NUMBER(HURRAY_STATISTICS_NM, "nm_n", u64, s->nm_n);
+    NUMBER(HURRAY_STATISTICS_NM, "nm_m", u64, s->nm_m);
+    NUMBER(HURRAY_STATISTICS_SPECIALS, "has_nan", u64, s->has_nan);
+    NUMBER(HURRAY_STATISTICS_SPECIALS, "has_inf", u64, s->has_inf);
 #undef NUMBER
     yajl_gen_map_close(json);
 }
@@ -288,35 +269,28 @@ static void sections_json(yajl_gen json, const HurrayDescriptor *descriptor, siz
     HurrayLayout layout = HURRAY_LAYOUT_INIT;
     if (hurray_descriptor_quantization(descriptor, &quantization) == HURRAY_OK) quantization_json(json, &quantization);
     if (hurray_descriptor_shard(descriptor, &shard) == HURRAY_OK) {
-        JSON_KEY(json, "shard");
+        json_key(json, "shard");
         yajl_gen_map_open(json);
-        JSON_KEY(json, "parent_shape");
-        json_u64_array(json, shard.parent_shape, rank);
-        JSON_KEY(json, "offset");
-        json_u64_array(json, shard.offset, rank);
+        json_key_u64_array(json, "parent_shape", shard.parent_shape, rank);
+        json_key_u64_array(json, "offset", shard.offset, rank);
         yajl_gen_map_close(json);
     }
     if (hurray_descriptor_statistics(descriptor, &statistics) == HURRAY_OK) statistics_json(json, &statistics);
-    if (hurray_descriptor_composite_member(descriptor, &member) == HURRAY_OK) {
-        JSON_KEY(json, "role");
-        json_word(json, member.role == HURRAY_ROLE_BASE ? "base" : "correction");
-    }
+    if (hurray_descriptor_composite_member(descriptor, &member) == HURRAY_OK)
+        json_key_word(json, "role", member.role == HURRAY_ROLE_BASE ? "base" : "correction");
     if (hurray_descriptor_layout(descriptor, &layout) != HURRAY_OK || layout.tag != HURRAY_LAYOUT_COMPOSITE) return;
     static const char *const rules[] = {"?", "partition", "overlay", "group"}, *const ops[] = {"none", "replace", "add"};
-    JSON_KEY(json, "composite");
+    json_key(json, "composite");
     yajl_gen_map_open(json);
-    JSON_KEY(json, "rule");
-    json_word(json, rules[layout.rule < 4 ? layout.rule : 0]);
-    JSON_KEY(json, "combine_op");
-    json_word(json, ops[layout.combine_op < 3 ? layout.combine_op : 0]);
-    JSON_KEY(json, "member_count");
-    json_u64(json, layout.member_count);
+    json_key_word(json, "rule", rules[layout.rule < 4 ? layout.rule : 0]);
+    json_key_word(json, "combine_op", ops[layout.combine_op < 3 ? layout.combine_op : 0]);
+    json_key_u64(json, "member_count", layout.member_count);
     yajl_gen_map_close(json);
 }
 
 static void parent_json(yajl_gen json, Model *model, uint64_t parent) {
     HurrayTensorInfo head = HURRAY_TENSOR_INFO_INIT;
-    JSON_KEY(json, "parent");
+    json_key(json, "parent");
     if (parent == HURRAY_NONE)
         yajl_gen_null(json);
     else if (model->names)
@@ -333,14 +307,13 @@ void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
     uint8_t type = 0, layout = 0;
     const HurrayDescriptor *descriptor = info->descriptor;
     yajl_gen_map_open(json);
-    JSON_KEY(json, "name");
+    json_key(json, "name");
     if (model->names)
         yajl_gen_null(json);
     else
         json_text(json, info->name, info->name_len);
     if (info->fault) {
-        JSON_KEY(json, "error");
-        json_word(json, info->fault->message);
+        json_key_word(json, "error", info->fault->message);
         yajl_gen_map_close(json);
         return;
     }
@@ -348,21 +321,15 @@ void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
     hurray_descriptor_layout_tag(descriptor, &layout);
     hurray_descriptor_byte_offset(descriptor, &byte_offset);
     hurray_descriptor_shape(descriptor, dims, &rank);
-    JSON_KEY(json, "type");
-    json_word(json, type_word(type));
-    JSON_KEY(json, "type_tag");
-    json_u64(json, type);
-    JSON_KEY(json, "shape");
-    json_u64_array(json, dims, rank);
-    JSON_KEY(json, "layout");
-    json_word(json, layout_word(layout));
-    JSON_KEY(json, "layout_tag");
-    json_u64(json, layout);
-    JSON_KEY(json, "byte_offset");
-    json_u64(json, byte_offset);
-    JSON_KEY(json, "buffers");
+    json_key_word(json, "type", type_word(type));
+    json_key_u64(json, "type_tag", type);
+    json_key_u64_array(json, "shape", dims, rank);
+    json_key_word(json, "layout", layout_word(layout));
+    json_key_u64(json, "layout_tag", layout);
+    json_key_u64(json, "byte_offset", byte_offset);
+    json_key(json, "buffers");
     buffers_json(json, info);
-    JSON_KEY(json, "descriptor");
+    json_key(json, "descriptor");
     hurray_descriptor_encode(descriptor, NULL, &encoded);
     unsigned char *bytes = malloc(encoded ? encoded : 1);
     if (bytes && hurray_descriptor_encode(descriptor, bytes, &encoded) == HURRAY_OK)
@@ -370,10 +337,7 @@ void describe_json(yajl_gen json, Model *model, const HurrayTensorInfo *info) {
     else
         json_word(json, "");
     free(bytes);
-    if (ggml_word(descriptor)) {
-        JSON_KEY(json, "ggml");
-        json_word(json, ggml_word(descriptor));
-    }
+    if (ggml_word(descriptor)) json_key_word(json, "ggml", ggml_word(descriptor));
     sections_json(json, descriptor, rank);
     parent_json(json, model, parent); /* last: it asks about another tensor, which ends what info borrows */
     yajl_gen_map_close(json);

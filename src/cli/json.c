@@ -78,3 +78,23 @@ void json_i64_array(yajl_gen json, const int64_t *values, size_t count) {
     for (size_t i = 0; i < count; i++) json_i64(json, values[i]);
     yajl_gen_array_close(json);
 }
+
+void json_key(yajl_gen json, const char *key) { json_word(json, key); }
+
+#define KEY_AND_VALUE(kind, type, write)                                                                                                   \
+    void json_key_##kind(yajl_gen json, const char *key, type value) {                                                                     \
+        json_key(json, key);                                                                                                               \
+        write(json, value);                                                                                                                \
+    }
+KEY_AND_VALUE(word, const char *, json_word)
+KEY_AND_VALUE(path, const char *, json_path)
+KEY_AND_VALUE(bool, bool, yajl_gen_bool)
+KEY_AND_VALUE(u64, uint64_t, json_u64)
+KEY_AND_VALUE(i64, int64_t, json_i64)
+KEY_AND_VALUE(f64, double, json_f64)
+#undef KEY_AND_VALUE
+
+void json_key_u64_array(yajl_gen json, const char *key, const uint64_t *values, size_t count) {
+    json_key(json, key);
+    json_u64_array(json, values, count);
+}

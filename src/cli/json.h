@@ -18,6 +18,14 @@ void json_hex(yajl_gen json, const void *bytes, size_t len);
 void json_u64_array(yajl_gen json, const uint64_t *values, size_t count);
 void json_i64_array(yajl_gen json, const int64_t *values, size_t count);
 
-#define JSON_KEY(json, key) json_word(json, key)
+/* A key of a map, alone or with its value. */
+void json_key(yajl_gen json, const char *key);
+void json_key_word(yajl_gen json, const char *key, const char *value);
+void json_key_path(yajl_gen json, const char *key, const char *value);
+void json_key_bool(yajl_gen json, const char *key, bool value);
+void json_key_u64(yajl_gen json, const char *key, uint64_t value);
+void json_key_i64(yajl_gen json, const char *key, int64_t value);
+void json_key_f64(yajl_gen json, const char *key, double value);
+void json_key_u64_array(yajl_gen json, const char *key, const uint64_t *values, size_t count);
 
 #endif

@@ -87,6 +87,18 @@ bool model_find(Model *model, const char *name, size_t len, uint64_t *i) {
     return false;
 }
 
+int model_sound(Model *model, const char *name, uint64_t *i, HurrayTensorInfo *info) {
+    if (!model_find(model, name, strlen(name), i)) {
+        char *shown = escape_text(name, strlen(name));
+        int code = report_failure(EXIT_NOT_FOUND, model->path, "tensor \"%s\": there is none of this name; `hurray inspect` lists them",
+                                  shown ? shown : "?");
+        free(shown);
+        return code;
+    }
+    int code = model_info(model, *i, info);
+    return code == EXIT_DONE && info->fault ? report_error(model->path, info->fault) : code;
+}
+
 void model_print_notes(Model *model, const Output *output) {
     uint64_t count = 0;
     hurray_loader_note_count(model->loader, &count);

@@ -24,6 +24,8 @@ void model_close(Model *model);
 int model_info(Model *model, uint64_t i, HurrayTensorInfo *info);
 /* The number of a tensor by name. False: there is none. */
 bool model_find(Model *model, const char *name, size_t len, uint64_t *i);
+/* Information on a tensor that must be there and not be spoiled; reports what is not so. */
+int model_sound(Model *model, const char *name, uint64_t *i, HurrayTensorInfo *info);
 /* Notes of the loader, to standard error. */
 void model_print_notes(Model *model, const Output *output);
 

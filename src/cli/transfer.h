@@ -29,8 +29,8 @@ typedef struct Transfer {
     Bar *bar;
     uint64_t done, total;
     unsigned char *piece;
-    bool pipe;   /* the sink is standard output */
-    bool closed; /* the sink's reader went away */
+    bool pipe;        /* the sink is standard output */
+    bool closed;      /* the sink's reader went away */
     ReadAhead *ahead; /* for large buffers, once there was one */
     bool no_ahead;    /* none could be had */
     uint64_t share;   /* of total, for the load under way */
