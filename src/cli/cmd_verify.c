@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "hurray/import.h"
 #include "json.h"
 #include "model.h"
 
@@ -67,7 +68,8 @@ static void verify_unopened(const Model *model) {
 static int verify(Model *model, bool data, const Output *output) {
     Findings findings = {model->path, NULL, 0, EXIT_DONE};
     HurrayKvEntry entry;
-    bool stored = hurray_loader_kv_find(model->loader, SUMS_KEY, strlen(SUMS_KEY), &entry) == HURRAY_OK;
+    bool stored = model->source.format == HURRAY_FORMAT_NPZ || /* an archive has sums of its members */
+                  hurray_loader_kv_find(model->loader, SUMS_KEY, strlen(SUMS_KEY), &entry) == HURRAY_OK;
     uint32_t what = HURRAY_CHECK_PADDING | HURRAY_CHECK_DATA | (data ? HURRAY_CHECK_SUMS : 0u);
     if (output->json && !begin_json(&findings, model->count, !data ? "not asked" : stored ? "stored" : "none stored"))
         return report_failure(EXIT_SYSTEM, model->path, "no memory");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """hurray verify: what structure, padding, data rules and sums are found to be wrong, one line each."""
 import os
+import zipfile
 
 from support import *
 
@@ -21,6 +22,13 @@ check(j['ok'] is False and [f['field'] for f in j['findings']] == ['trailer.magi
 j = expect(DONE, 'verify', '--json', path).json()
 check(j['ok'] is True and j['findings'] == [] and j['file'] == path and j['tensors'] == 22, j)
 check(b'no checksums' in expect(DONE, 'verify', '--data', path).out, 'no sums is no failure, and said')
+
+# an archive has sums of its own
+numpy = b'\x93NUMPY\1\0' + struct.pack('<H', 54) + b"{'descr':'<f4','fortran_order':False,'shape':(1,)}".ljust(53) + b'\n' + f32(1)
+archive = os.path.join(t, 'a.npz')
+with zipfile.ZipFile(archive, 'w') as z:
+    z.writestr('a.npy', numpy)
+check(b'checksums right' in expect(DONE, 'verify', '--data', archive).out and expect(DONE, 'verify', '--data', '--json', archive).json()['checksums'] == 'stored', 'NPZ has sums')
 
 # padding
 bad = bytearray(good)
