@@ -81,6 +81,22 @@ static const char *name_fault(const uint8_t *name, size_t len) {
     return NULL;
 }
 
+/* The name without its empty parts and those that are `.`, so that a file has one name. */
+static size_t plain_name(const uint8_t *name, size_t len, uint8_t *out) {
+    size_t used = 0;
+    for (size_t start = 0, i = 0; i <= len; i++) {
+        if (i < len && name[i] != '/') continue;
+        size_t part = i - start;
+        if (part > 0 && !(part == 1 && name[start] == '.')) {
+            if (used) out[used++] = '/';
+            memcpy(out + used, name + start, part);
+            used += part;
+        }
+        start = i + 1;
+    }
+    return used;
+}
+
 static bool on_file(Index *x, const HryJsonEvent *event) {
     if (event->kind != HRY_JSON_STRING) return fail_at(x, event, "the value is no string; expected a file name");
     const char *fault = name_fault(event->text, event->len);
@@ -88,13 +104,16 @@ static bool on_file(Index *x, const HryJsonEvent *event) {
     uint64_t file;
     if (!hry_names_find(&x->file_names, event->text, event->len, &file)) {
         uint8_t *name = hry_arena_take(&x->arena, event->len + 1);
-        if (!name || !hry_grow(x->allocator, (void **)&x->files, &x->file_capacity, x->file_count + 1, sizeof *x->files))
-            return no_memory(x);
-        memcpy(name, event->text, event->len);
-        name[event->len] = 0;
-        file = x->file_count;
-        x->files[x->file_count++] = (File){(const char *)name, event->len, (uint32_t)file};
-        if (hry_names_add(&x->file_names, file, NULL) != HRY_NAMES_ADDED) return no_memory(x);
+        if (!name) return no_memory(x);
+        size_t len = plain_name(event->text, event->len, name);
+        if (len == 0) return fail_at(x, event, "the file name names the folder of the index, no file in it");
+        name[len] = 0;
+        if (!hry_names_find(&x->file_names, name, len, &file)) {
+            if (!hry_grow(x->allocator, (void **)&x->files, &x->file_capacity, x->file_count + 1, sizeof *x->files)) return no_memory(x);
+            file = x->file_count;
+            x->files[x->file_count++] = (File){(const char *)name, len, (uint32_t)file};
+            if (hry_names_add(&x->file_names, file, NULL) != HRY_NAMES_ADDED) return no_memory(x);
+        }
     }
     if (!hry_grow(x->allocator, (void **)&x->mapped, &x->capacity, x->count + 1, sizeof *x->mapped)) return no_memory(x);
     x->mapped[x->count++] = (Mapped){x->key, x->key_len, (uint32_t)file, false};

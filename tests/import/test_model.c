@@ -222,6 +222,20 @@ static void a_wrong_index_is_refused_by_name(void **state) {
     hry_model_close(&model);
 }
 
+static void a_shard_named_in_several_ways_is_opened_once(void **state) {
+    (void)state;
+    mkdir(in_folder("w"), 0700);
+    mkdir(in_folder("w/sub"), 0700);
+    write_safetensors("w/sub/a", "{" ENTRY("x", "[1]", 0, 1) "," ENTRY("y", "[1]", 1, 2) "," ENTRY("z", "[1]", 2, 3) "}", 3);
+    write_text("w/index.json", "{\"weight_map\":{\"x\":\"sub/a\",\"y\":\"./sub//a\",\"z\":\"sub/././a\"}}");
+    HryModel model = open_model("w/index.json");
+    assert_int_equal(model.source_count, 1);
+    assert_int_equal(model.sources[0].catalogue->entry_count, 3);
+    hry_model_close(&model);
+    write_text("w/index.json", "{\"weight_map\":{\"x\":\"./.\"}}");
+    refuse_model("w/index.json", HURRAY_ERR_INVALID_CONTAINER, "no file in it");
+}
+
 static void a_folder_is_opened_by_its_only_model(void **state) {
     (void)state;
     mkdir(in_folder("f"), 0700);
@@ -371,6 +385,7 @@ int main(void) {
         cmocka_unit_test(a_lone_array_is_named_after_its_stem),
         cmocka_unit_test(an_index_decides_which_file_a_tensor_comes_from),
         cmocka_unit_test(a_wrong_index_is_refused_by_name),
+        cmocka_unit_test(a_shard_named_in_several_ways_is_opened_once),
         cmocka_unit_test(a_folder_is_opened_by_its_only_model),
         cmocka_unit_test(a_split_set_is_opened_by_its_first_part),
         cmocka_unit_test(sources_are_opened_in_order_and_transports_stay_on_failure),
