@@ -133,16 +133,22 @@ static void list_item(const HurrayItem *item, uint64_t count, char **names) {
     }
 }
 
+/* Node i and its buffers; how many they are. */
+static uint64_t node_at(const HurrayItem *item, uint64_t i, HurrayItemNode *node, HurrayBufferList **buffers) {
+    uint64_t n = 0;
+    hurray_item_node(item, i, node);
+    hurray_tensor_buffers(node->tensor, buffers);
+    hurray_buffer_list_len(*buffers, &n);
+    return n;
+}
+
 /* One slice for each buffer of each node, and the nodes that borrow them. */
 static int write_item(HurrayFileWriter *writer, const char *out, const HurrayItem *item, uint64_t count, char **names) {
     size_t slices = 0, used = 0;
     for (uint64_t i = 0; i < count; i++) {
         HurrayItemNode node;
         HurrayBufferList *buffers = NULL;
-        uint64_t n = 0;
-        hurray_item_node(item, i, &node);
-        hurray_tensor_buffers(node.tensor, &buffers);
-        hurray_buffer_list_len(buffers, &n);
+        uint64_t n = node_at(item, i, &node, &buffers);
         slices += (size_t)n;
     }
     HurrayCompositeNode *nodes = calloc((size_t)count, sizeof *nodes);
@@ -155,10 +161,7 @@ static int write_item(HurrayFileWriter *writer, const char *out, const HurrayIte
     for (uint64_t i = 0; i < count; i++) {
         HurrayItemNode node;
         HurrayBufferList *buffers = NULL;
-        uint64_t n = 0;
-        hurray_item_node(item, i, &node);
-        hurray_tensor_buffers(node.tensor, &buffers);
-        hurray_buffer_list_len(buffers, &n);
+        uint64_t n = node_at(item, i, &node, &buffers);
         nodes[i].kind = node.kind;
         nodes[i].member_count = node.member_count;
         nodes[i].name = names[i];

@@ -7,7 +7,6 @@ all: instead of a sample, each bit of header, trailer, index, KV and streams fli
 """
 import functools
 import glob
-import importlib.util
 import itertools
 import os
 import random
@@ -16,17 +15,13 @@ import subprocess
 import sys
 import zlib
 
+sys.dont_write_bytecode = True
+from oracle import load  # noqa: E402
+
 PROBE, SHARED = sys.argv[1:3]
 ALL = sys.argv[3:] == ['all']
 COUNT = int(sys.argv[3]) if len(sys.argv) > 3 and not ALL else 60
-CHECK = os.path.join(SHARED, 'checks', 'decode_check.py')
-if not os.path.exists(CHECK):
-    print('skipped: %s is not there' % CHECK)
-    sys.exit(77)
-spec = importlib.util.spec_from_file_location('decode_check', CHECK)
-oracle = importlib.util.module_from_spec(spec)
-sys.dont_write_bytecode = True
-spec.loader.exec_module(oracle)
+oracle = load(SHARED)
 
 AT_ONCE = 4096  # inputs for one run of the probe
 NUMBERS = (0, 1, 7, 8, 20, 35, 64, 4096, 1 << 31, 2**32 - 1, 1 << 32, 1 << 60, 1 << 61, 2**63, 2**64 - 8, 2**64 - 1)

@@ -6,7 +6,6 @@ PROBE is the program decode_probe, SHARED the folder with checks/decode_check.py
 all: each bit flipped once, not a sample of them, and many mutations; minutes.
 """
 import glob
-import importlib.util
 import json
 import os
 import random
@@ -15,17 +14,13 @@ import struct
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+from oracle import load  # noqa: E402
+
 PROBE, SHARED = sys.argv[1:3]
 ALL = sys.argv[3:] == ['all']
 COUNT = int(sys.argv[3]) if len(sys.argv) > 3 and not ALL else 300
-CHECK = os.path.join(SHARED, 'checks', 'decode_check.py')
-if not os.path.exists(CHECK):
-    print('skipped: %s is not there' % CHECK)
-    sys.exit(77)
-spec = importlib.util.spec_from_file_location('decode_check', CHECK)
-oracle = importlib.util.module_from_spec(spec)
-sys.dont_write_bytecode = True
-spec.loader.exec_module(oracle)
+oracle = load(SHARED)
 
 
 def rule_cases():
