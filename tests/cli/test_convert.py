@@ -73,6 +73,19 @@ check(expect(DONE, 'verify', path('link.hrry')).code == DONE, 'through a link')
 os.chmod(o, 0o640)
 os.remove(path('link.hrry'))
 
+# memory does not grow with the tensors: 192 MiB pass through less than 64
+large = path('large.safetensors')
+with open(large, 'wb') as f:
+    header = json.dumps({'large': {'dtype': 'U8', 'shape': [192 << 20], 'data_offsets': [0, 192 << 20]}}).encode()
+    f.write(struct.pack('<Q', len(header)) + header)
+    f.truncate(8 + len(header) + (192 << 20))
+for out in ('large.hrry', 'large2.safetensors'):
+    process = subprocess.Popen([BIN, 'convert', large, path(out)])
+    _, status, usage = os.wait4(process.pid, 0)
+    check(status == 0 and usage.ru_maxrss < 64 << 10, out, 'takes', usage.ru_maxrss, 'KiB')
+    os.remove(path(out))
+os.remove(large)
+
 # a name of a format that is not written
 r = expect(DONE, 'convert', a, path('o.gguf'))
 check(b'o.gguf: written in the .hrry format' in r.err and expect(DONE, 'inspect', '--json', path('o.gguf')).json()['format'] == 'hrry', 'is noted', r)
