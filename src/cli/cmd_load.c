@@ -8,6 +8,7 @@
 #include "model.h"
 #include "progress.h"
 #include "trace.h"
+#include "transfer.h"
 
 enum {
     OPTION_DEVICE = 1,
@@ -258,8 +259,19 @@ static void report_table(Model *model, const HurrayLoadStats *stats, double seco
     printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
 }
 
+/* Items of a stream: the loader does not know the names that they have here. */
+static int select_items(Model *model, char **names, int count) {
+    Selection chosen;
+    HurrayStatus status = HURRAY_OK;
+    int code = select_for_transfer(model, names, (size_t)count, &chosen);
+    for (uint64_t i = 0; i < chosen.count && status == HURRAY_OK; i++) status = hurray_loader_select_index(model->loader, chosen.indices[i]);
+    selection_clear(&chosen);
+    return status == HURRAY_OK ? code : report_error(model->path, hurray_loader_last_error(model->loader));
+}
+
 /* A name that is one wins over a pattern. */
 static int select_tensors(Model *model, char **names, int count) {
+    if (model->names && count) return select_items(model, names, count);
     for (int i = 0; i < count; i++) {
         uint64_t at = 0;
         HurrayStatus status;

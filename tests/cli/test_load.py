@@ -45,6 +45,13 @@ for names, count in ((['t00'], 1), (['t0?'], 1), (['t0[0-1]'], 2), (['small.*'],
 expect(NOT_FOUND, 'load', path, 't00', 'nobody', says='nobody')
 expect(NOT_FOUND, 'load', path, 'none*', says='none*')
 
+# items of a stream have names here, for patterns, too
+items = write(os.path.join(t, 'items.stream'), stream([(None, descriptor([f32(i)], shape=(1,)), [f32(i)]) for i in range(12)]))
+for names, count in ((['*'], 12), (['1?'], 2), (['3', '1*'], 4)):
+    check(expect(DONE, 'load', '--json', items, *names).json()['tensors'] == count, names, 'of a stream')
+check(expect(DONE, 'load', '--json', items, 'p.?', '--name-prefix', 'p').json()['tensors'] == 10, 'a prefix and a pattern')
+expect(NOT_FOUND, 'load', items, 'none*', says='none*')
+
 # many files: one line of the report where they went the same way, and more of them than descriptors at first
 parts = os.path.join(t, 'parts')
 os.mkdir(parts)
