@@ -29,7 +29,8 @@ static void pace(void *ctx) {
     uint64_t *next_ns = ctx, now = now_ns();
     *next_ns = (*next_ns > now ? *next_ns : now) + CHUNK * 1000000000u / SPEED;
     struct timespec until = {(time_t)(*next_ns / 1000000000u), (long)(*next_ns % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {}
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+    }
 }
 
 /* One load; its time in ms. */
@@ -60,8 +61,8 @@ int main(int argc, char **argv) {
     HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
     int rounds = argc > 1 ? atoi(argv[1]) : 3;
     printf("The stand-in runtime, no GPU: this measures the loader's overlap, and nothing of a device.\n");
-    printf("%u MiB, reads and copies at %u MiB/s each; target: at most 1.20 of the slower, without overlap it would be 2.00\n", (unsigned)(TENSORS * EACH / MIB),
-           (unsigned)(SPEED / MIB));
+    printf("%u MiB, reads and copies at %u MiB/s each; target: at most 1.20 of the slower, without overlap it would be 2.00\n",
+           (unsigned)(TENSORS * EACH / MIB), (unsigned)(SPEED / MIB));
     for (int round = 0; round < rounds; round++) {
         double reads = load(true, false, &stats), copies = load(false, true, &stats), both = load(true, true, &stats);
         printf("reads alone %.0f ms, copies alone %.0f ms, both %.0f ms: %.2f of the slower (%.0f ms at once)\n", reads, copies, both,

@@ -46,7 +46,9 @@ static uint64_t next_mark(uint64_t t, uint64_t at) {
     return at + MIB < last ? at + MIB : last;
 }
 
-static uint64_t resident(void) { return resident_bytes("RssAnon") + resident_bytes("RssFile"); } /* the stand-in's device memory is shared */
+static uint64_t resident(void) {
+    return resident_bytes("RssAnon") + resident_bytes("RssFile");
+} /* the stand-in's device memory is shared */
 
 static void write_sparse(Large *large) {
     char *header = malloc(TENSORS * 96 + 16);
@@ -56,8 +58,9 @@ static void write_sparse(Large *large) {
     int fd = mkstemp(large->path);
     assert_true(fd >= 0 && header);
     for (uint64_t t = 0; t < TENSORS; data += size_of(t++))
-        used += (uint64_t)snprintf(header + used, 96, "%c\"t%llu\":{\"dtype\":\"U8\",\"shape\":[%llu],\"data_offsets\":[%llu,%llu]}", t ? ',' : '{', (unsigned long long)t,
-                                   (unsigned long long)size_of(t), (unsigned long long)data, (unsigned long long)(data + size_of(t)));
+        used += (uint64_t)snprintf(header + used, 96, "%c\"t%llu\":{\"dtype\":\"U8\",\"shape\":[%llu],\"data_offsets\":[%llu,%llu]}",
+                                   t ? ',' : '{', (unsigned long long)t, (unsigned long long)size_of(t), (unsigned long long)data,
+                                   (unsigned long long)(data + size_of(t)));
     header[used++] = '}';
     for (int k = 0; k < 8; k++) header[k] = (char)((used - 8) >> (8 * k));
     assert_int_equal(pwrite(fd, header, used, 0), used);
@@ -71,7 +74,8 @@ static void write_sparse(Large *large) {
     assert_int_equal(fstat(fd, &st), 0);
     close(fd);
     free(header);
-    print_message("%llu MiB of tensors, %llu MiB on disk\n", (unsigned long long)((data - used) / MIB), (unsigned long long)((uint64_t)st.st_blocks * 512 / MIB));
+    print_message("%llu MiB of tensors, %llu MiB on disk\n", (unsigned long long)((data - used) / MIB),
+                  (unsigned long long)((uint64_t)st.st_blocks * 512 / MIB));
 }
 
 static void put_marks(Large *large, uint64_t t, bool there) {
@@ -135,8 +139,9 @@ static void load_large(Large *large, const char *test) {
     assert_int_equal(status, HURRAY_OK);
     hurray_loader_stats(loader, &stats);
     fake_cuda_counts(&counts);
-    print_message("pinned at most %llu MiB, resident at most %llu MiB more than before, of it in small allocations %llu KiB\n", (unsigned long long)(counts.pinned_peak / MIB),
-                  (unsigned long long)((large->peak - large->before) / MIB), (unsigned long long)(alloc.peak_bytes >> 10));
+    print_message("pinned at most %llu MiB, resident at most %llu MiB more than before, of it in small allocations %llu KiB\n",
+                  (unsigned long long)(counts.pinned_peak / MIB), (unsigned long long)((large->peak - large->before) / MIB),
+                  (unsigned long long)(alloc.peak_bytes >> 10));
     assert_int_equal(large->delivered, TENSORS);
     assert_int_equal(counts.pinned_peak, PINNED);
     assert_in_range(stats.peak_pinned, 1, PINNED);

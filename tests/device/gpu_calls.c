@@ -1,6 +1,7 @@
 #include "gpu_calls.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -37,14 +38,26 @@ static cudaError_t counted(atomic_long *count, long by, cudaError_t code) {
     return code;
 }
 
+static long long now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 cudaError_t __wrap_cudaHostRegister(void *memory, size_t size, unsigned flags) {
     if (atomic_load(&gpu_calls.refuse_register)) return cudaErrorNotSupported;
-    return counted(&gpu_calls.pinned, 1, __real_cudaHostRegister(memory, size, flags));
+    long long begin = now_ns();
+    cudaError_t code = __real_cudaHostRegister(memory, size, flags);
+    atomic_fetch_add(&gpu_calls.pin_ns, now_ns() - begin);
+    return counted(&gpu_calls.pinned, 1, code);
 }
 cudaError_t __wrap_cudaHostUnregister(void *memory) { return counted(&gpu_calls.pinned, -1, __real_cudaHostUnregister(memory)); }
 cudaError_t __wrap_cudaHostAlloc(void **memory, size_t size, unsigned flags) {
     if (atomic_load(&gpu_calls.refuse_alloc)) return cudaErrorMemoryAllocation;
-    return counted(&gpu_calls.pinned, 1, __real_cudaHostAlloc(memory, size, flags));
+    long long begin = now_ns();
+    cudaError_t code = __real_cudaHostAlloc(memory, size, flags);
+    atomic_fetch_add(&gpu_calls.pin_ns, now_ns() - begin);
+    return counted(&gpu_calls.pinned, 1, code);
 }
 cudaError_t __wrap_cudaFreeHost(void *memory) { return counted(&gpu_calls.pinned, -1, __real_cudaFreeHost(memory)); }
 cudaError_t __wrap_cudaMalloc(void **memory, size_t size) { return counted(&gpu_calls.device, 1, __real_cudaMalloc(memory, size)); }

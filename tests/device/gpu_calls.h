@@ -16,6 +16,7 @@ typedef struct GpuCalls {
     atomic_long device;         /* device allocations that live */
     atomic_long events;         /* events that live */
     atomic_long streams;        /* streams that live */
+    atomic_llong pin_ns;        /* inside cudaHostRegister and cudaHostAlloc */
 } GpuCalls;
 extern GpuCalls gpu_calls;
 

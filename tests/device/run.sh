@@ -1,5 +1,6 @@
 #!/bin/sh
-# The check on a machine with a GPU: facts, the link by itself, the loader in every mode, memcheck, speeds; results last.
+# The check on a machine with a GPU: facts, the link by itself, the loader in every mode, memcheck and initcheck, speeds beside other
+# packages, the ring at other sizes, one load from the start of its process; results last.
 #
 # Not run on a GPU yet: its programs compile, and it was seen to skip where there is no GPU; nothing more is known of it.
 #
@@ -10,11 +11,12 @@
 # for says SKIP with the reason.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+programs="h2d_limit gpu_suite gpu_bench gpu_sweep gpu_once"
 
 if [ "${1:-}" = pack ]; then
     to=$(cd "${2:-/nonexistent}" 2>/dev/null && pwd) || { echo "usage: run.sh pack BINARIES"; exit 1; }
     mkdir -p "$to/lib" || exit 1
-    for program in h2d_limit gpu_suite gpu_bench; do ldd "$to/$program" || exit 1; done |
+    for program in $programs; do ldd "$to/$program" || exit 1; done |
         awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|ld-linux.*)\.so/ { print $3 }' | sort -u |
         while read -r library; do case $library in "$to"/lib/*) ;; *) cp "$library" "$to/lib/" ;; esac; done
     ls "$to/lib"
@@ -38,9 +40,14 @@ _facts)
     ldd "$2/gpu_suite"
     exit 0
     ;;
-_memcheck)
+_sanitizer) # BINARIES MODELS SECONDS TOOL OPTION...; one load in each mode: these tools are slow
     tool=$(command -v compute-sanitizer) || { echo "SKIP(compute-sanitizer is not installed)"; exit 77; }
-    exec "$tool" --tool memcheck --leak-check full --error-exitcode 9 "$2/gpu_suite" "$3"
+    binaries=$2 folder=$3 limit=$4
+    shift 4
+    timeout -k 5 "$limit" "$tool" --error-exitcode 9 --tool "$@" "$binaries/gpu_suite" "$folder" modes
+    code=$?
+    case $code in 124 | 137) echo "SKIP(time: not done in $limit s)"; exit 77 ;; esac
+    exit $code
     ;;
 esac
 
@@ -64,7 +71,7 @@ unusable() {
     if [ -e /dev/nvidiactl ]; then exit 1; fi
     exit 77
 }
-for program in h2d_limit gpu_suite gpu_bench; do
+for program in $programs; do
     [ -x "$bin/$program" ] || unusable "SKIP: $bin/$program is not there: configure with -DHURRAY_BUILD_DEVICE_TESTS=ON and build"
     missing=$(ldd "$bin/$program" 2>&1 | grep 'not found')
     [ -z "$missing" ] || unusable "SKIP: $program does not start here (use run.sh pack where it was built): $missing"
@@ -108,15 +115,21 @@ steps() {
     step facts 10 sh "$0" _facts "$bin" "$models"
     step h2d_limit 40 "$bin/h2d_limit"
     step gpu_suite 90 "$bin/gpu_suite" "$models"
+    step memcheck 30 sh "$0" _sanitizer "$bin" "$models" 20 memcheck --leak-check full --report-api-errors all
+    step initcheck 30 sh "$0" _sanitizer "$bin" "$models" 20 initcheck
     if [ "$mib" -ge 64 ]; then step gpu_bench 90 "$bin/gpu_bench" "$models" "$mib"; else note "gpu_bench: SKIP(disk: $free MiB free)"; fi
+    if [ -e "$models/bench.hrry" ]; then
+        step gpu_once 20 "$bin/gpu_once" "$models/bench.hrry"
+        step gpu_sweep 40 "$bin/gpu_sweep" "$models/bench.hrry" 25
+    fi
     if [ -e "$models/bench.safetensors" ]; then
         if command -v python3 >/dev/null; then
             step bench_peers 60 python3 "$here/bench_peers.py" "$models/bench.safetensors"
+            step once_peers 60 python3 "$here/bench_peers.py" "$models/bench.safetensors" once
         else
             note "bench_peers: SKIP(no python3)"
         fi
     fi
-    step memcheck 60 sh "$0" _memcheck "$bin" "$models"
 }
 steps
 rm -f "$models/bench.safetensors" "$models/bench.hrry" "$models/suite.hrry" "$models/shrinking.hrry"
