@@ -231,9 +231,9 @@ static void report_way(Model *model, const Way *way) {
         snprintf(label, sizeof label, "%u files", (unsigned)way->files);
     else if (hurray_loader_source_info(model->loader, path->source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
         snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
-    printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path->io), path->direct == HURRAY_ON ? " direct" : "",
-           device, bytes_word(path->bytes), (unsigned long long)path->ranges, path->ranges == 1 ? "" : "s", (unsigned)path->threads,
-           path->threads == 1 ? "" : "s");
+    printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path->io),
+           path->direct == HURRAY_ON ? " direct" : "", device, bytes_word(path->bytes), (unsigned long long)path->ranges,
+           path->ranges == 1 ? "" : "s", (unsigned)path->threads, path->threads == 1 ? "" : "s");
     if (path->queue_depth) printf(", depth %u", (unsigned)path->queue_depth);
     if (path->staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path->staging < 3 ? path->staging : 0]);
     if (path->reason && path->reason[0]) printf(" (%s)", path->reason);
@@ -264,7 +264,8 @@ static int select_items(Model *model, char **names, int count) {
     Selection chosen;
     HurrayStatus status = HURRAY_OK;
     int code = select_for_transfer(model, names, (size_t)count, &chosen);
-    for (uint64_t i = 0; i < chosen.count && status == HURRAY_OK; i++) status = hurray_loader_select_index(model->loader, chosen.indices[i]);
+    for (uint64_t i = 0; i < chosen.count && status == HURRAY_OK; i++)
+        status = hurray_loader_select_index(model->loader, chosen.indices[i]);
     selection_clear(&chosen);
     return status == HURRAY_OK ? code : report_error(model->path, hurray_loader_last_error(model->loader));
 }

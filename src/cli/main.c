@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     hold_standard_descriptors();
     allow_descriptors();
     setlocale(LC_CTYPE, "C.UTF-8"); /* a ? in a pattern is a character, here as in the library */
-    unsetenv("POSIXLY_CORRECT"); /* options may stand anywhere */
+    unsetenv("POSIXLY_CORRECT");    /* options may stand anywhere */
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

@@ -34,7 +34,8 @@ static int finish_file(FILE *file, const char *path) {
     return failed ? report_failure(EXIT_SYSTEM, path, "%s", strerror(errno)) : EXIT_DONE;
 }
 
-/* An event and its row. Reads in flight at once share a lane; in a picture none may cover another, so a lane has as many rows as it needs. */
+/* An event and its row. Reads in flight at once share a lane; in a picture none may cover another, so a lane has as many rows as it needs.
+ */
 typedef struct Placed {
     const HurrayTraceEvent *event;
     uint32_t row;
@@ -102,8 +103,8 @@ int trace_write_json(const Trace *trace, const char *path) {
         if (i == 0 || row->stage != row[-1].stage)
             fprintf(file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s\"}}", i ? "," : "",
                     (unsigned)row->stage, (unsigned)i, stage_names[row->stage]);
-        fprintf(file, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u.%u\"}}", (unsigned)row->stage,
-                (unsigned)i, stage_names[row->stage], (unsigned)row->lane, (unsigned)row->part);
+        fprintf(file, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u.%u\"}}",
+                (unsigned)row->stage, (unsigned)i, stage_names[row->stage], (unsigned)row->lane, (unsigned)row->part);
     }
     for (size_t i = 0; i < trace->count; i++) {
         const HurrayTraceEvent *event = rows.events[i].event;

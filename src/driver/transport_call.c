@@ -49,14 +49,21 @@ HurrayStatus hry_transport_resolve(const HurrayTransport *user, uint32_t needs, 
     return HURRAY_OK;
 }
 
+/* What a callback was doing, for people who know files and not callbacks. */
+static const char *doing(const char *callback) {
+    return strcmp(callback, "write") == 0      ? "writing"
+           : strncmp(callback, "read", 4) == 0 ? "reading"
+           : strcmp(callback, "size") == 0     ? "asking for the size"
+                                               : "finishing the output";
+}
+
 /* A callback that fails as TRANSPORT may leave errno set: it was cleared before the call. */
 static HurrayStatus callback_failed(HurrayStatus answer, const char *callback, HurrayError *error) {
     int system_error = errno;
     HurrayStatus status = hry_fail_callback(error, answer, HURRAY_ERR_TRANSPORT, callback);
     if (answer != HURRAY_ERR_TRANSPORT || system_error == 0) return status;
     char text[128];
-    status =
-        hry_fail(error, answer, NULL, HRY_NO_OFFSET, "the %s callback failed: %s", callback, strerror_r(system_error, text, sizeof text));
+    status = hry_fail(error, answer, NULL, HRY_NO_OFFSET, "%s failed: %s", doing(callback), strerror_r(system_error, text, sizeof text));
     error->cause = answer;
     error->system_error = system_error;
     return status;

@@ -31,7 +31,7 @@ static uint64_t buffer_size(const HryExportItem *item) { return item->descriptor
 static HurrayStatus fail_closed(HurrayExporter *x) {
     HurrayError *error = &x->handle.error;
     hry_fail(error, HURRAY_ERR_SINK_CLOSED, NULL, HRY_NO_OFFSET,
-             "writing stopped in the middle of the file (status %d), which cannot be continued; begin a new file", (int)x->cause);
+             "writing failed in the middle of the file, which cannot be continued; begin a new one");
     error->cause = x->cause;
     error->system_error = x->system_error;
     return HURRAY_ERR_SINK_CLOSED;

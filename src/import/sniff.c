@@ -116,7 +116,9 @@ static const struct {
     {"\x1F\x8B", 2, "gzip data", "unpack it, or pipe a stream into `hurray stream read`"},
     {"\x28\xB5\x2F\xFD", 4, "zstd data", "unpack it first"},
     {"BZh", 3, "bzip2 data", "unpack it first"},
-    {"\xFD" "7zXZ", 6, "xz data", "unpack it first"},
+    {"\xFD"
+     "7zXZ",
+     6, "xz data", "unpack it first"},
     {"7z\xBC\xAF\x27\x1C", 6, "a 7z archive", "unpack it first"},
     {"Rar!\x1A\x07", 6, "a RAR archive", "unpack it first"},
     {"\x89HDF", 4, "an HDF5 file", "convert it to safetensors or NPZ"},
