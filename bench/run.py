@@ -66,10 +66,10 @@ def first_round(ways, files, args):
 def measure_load(args):
     if args.cold and args.size > 4000 and not args.file:
         sys.exit('--cold with more than 4000 MB takes too long')
-    files = make_files(args)
     limits = COLD_LIMITS if args.cold else WARM_LIMITS
     wanted = args.only.split(',') + limits if args.only else [way.name for way in WAYS]
     ways = [way for way in WAYS if ('c' if args.cold else 'w') in way.when and way.name in wanted]
+    files = make_files(args, {way.file for way in ways})
     title = '%s, %.0f MB, %s, %d rounds' % (os.path.basename(files['hrry']), os.path.getsize(files['hrry']) / 1e6, 'cold' if args.cold else 'warm', args.rounds)
     print(machine() + '\n' + title)
     settings, skipped = first_round(ways, files, args)

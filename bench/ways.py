@@ -77,12 +77,12 @@ def make_source(args):
     return path
 
 
-def make_files(args):
-    """The same tensors in each kind of file, by kind; a kind that could not be made is left out."""
+def make_files(args, kinds):
+    """The same tensors in these kinds of file, by kind; a kind that could not be made is left out."""
     source = make_source(args)
     files = {'safetensors': source}
     stem = os.path.join(args.data, os.path.splitext(os.path.basename(source))[0])
-    for kind in ('hrry', 'gguf', 'pt'):
+    for kind in sorted(kinds - {'safetensors'}):
         path = stem + '.' + kind
         if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
             maker = [find_command(), 'convert'] if kind == 'hrry' else [PEERS, os.path.join(ROOT, 'bench', 'peer_models.py')]
