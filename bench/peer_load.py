@@ -63,8 +63,8 @@ def by_runai(path):
 
 def by_pyhurray(path):
     import hurray
-    import torch
-    return lambda: [torch.from_dlpack(tensor) for tensor in hurray.load(path).values()]
+    import numpy
+    return lambda: [numpy.asarray(tensor.buffer(0)) for tensor in hurray.load(path).values()]  # one buffer each, and views
 
 
 def by_numpy(path):
