@@ -231,10 +231,13 @@ static void report_way(Model *model, const Way *way) {
         snprintf(label, sizeof label, "%u files", (unsigned)way->files);
     else if (hurray_loader_source_info(model->loader, path->source_index, &source) == HURRAY_OK && source.label_len < sizeof label)
         snprintf(label, sizeof label, "%.*s", (int)source.label_len, (const char *)source.label);
-    printf("path       %s: %s%s to %s, %s in %llu read%s, %u thread%s", label, io_word(path->io),
-           path->direct == HURRAY_ON ? " direct" : "", device, bytes_word(path->bytes), (unsigned long long)path->ranges,
-           path->ranges == 1 ? "" : "s", (unsigned)path->threads, path->threads == 1 ? "" : "s");
-    if (path->queue_depth) printf(", depth %u", (unsigned)path->queue_depth);
+    printf("path       %s: %s%s to %s, %s", label, io_word(path->io), path->direct == HURRAY_ON ? " direct" : "", device,
+           bytes_word(path->bytes));
+    if (path->ranges) {
+        printf(" in %llu read%s, %u thread%s", (unsigned long long)path->ranges, path->ranges == 1 ? "" : "s", (unsigned)path->threads,
+               path->threads == 1 ? "" : "s");
+        if (path->queue_depth) printf(", depth %u", (unsigned)path->queue_depth);
+    }
     if (path->staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path->staging < 3 ? path->staging : 0]);
     if (path->reason && path->reason[0]) printf(" (%s)", path->reason);
     putchar('\n');

@@ -34,6 +34,7 @@ for options in ([], ['--io', 'auto'], ['--io', 'uring'], ['--io', 'threads'], ['
     if j['path'] == 'mmap':
         check(j['bytes_in_place'] == total, options, j['bytes_in_place'])
     text = expect(DONE, 'load', path, *options).out.decode()
+    check(bool(re.search('in [0-9]+ reads?, ', text)) == (j['ranges'] > 0), 'reads are told where there are some', options, text)
     check('each summed over what ran at once' in text and 'overlap' not in text, 'times are sums; without copies nothing overlaps', text)
     check('%d tensors' % len(model) in text and 'GB/s' in text or '/s' in text, options, text)
 check(expect(DONE, 'load', '--json', plain, '--verify').json()['bytes_verified'] == 0, 'nothing to verify without stored sums')
