@@ -86,11 +86,11 @@ void hry_codes_get(const uint8_t *base, uint32_t bits, int64_t first, int64_t st
     }
     size_t width = bits / 8;
     const uint8_t *src = base + first * (int64_t)width;
-    int64_t byte_step = step * (int64_t)width;
-    if (step == 1) {
+    if (step == 1 || count == 1) { /* of one element nobody knows how large the step is */
         memcpy(codes, src, count * width);
         return;
     }
+    int64_t byte_step = step * (int64_t)width;
     switch (width) {
     case 1: gather(src, byte_step, count, 1, codes); break;
     case 2: gather(src, byte_step, count, 2, codes); break;

@@ -72,7 +72,8 @@ static HurrayStatus transpose_plane(const HryTranspose *transpose, uint64_t *ind
     const uint8_t *base = dense->buffers[0].data + d->byte_offset;
     uint32_t last = d->rank - 1, width = dense->form.bits / 8;
     uint64_t start = index[transpose->dimension], at_once = LINE / width;
-    int64_t row_step = transpose->steps[transpose->dimension] * (int64_t)width, column_step = transpose->steps[last] * (int64_t)width;
+    int64_t row_step = transpose->steps[transpose->dimension] * (int64_t)width;
+    int64_t column_step = (int64_t)((uint64_t)transpose->steps[last] * width); /* of one column any size, and never used */
     uint8_t tile[COLUMNS * LINE];
     HurrayStatus status = HURRAY_OK;
     for (uint64_t c = 0; c < d->shape[last] && status == HURRAY_OK; c += COLUMNS) {

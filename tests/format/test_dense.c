@@ -233,6 +233,32 @@ static void small_types_run_backwards_from_the_byte_at_byte_offset(void **state)
     }
 }
 
+/* A dimension of one element may have any stride: nothing is ever multiplied by it. */
+static void strides_of_one_element_may_be_of_any_size(void **state) {
+    (void)state;
+    static const int64_t huge[] = {INT64_MIN, INT64_MAX, INT64_MAX / 2 + 3};
+    for (size_t h = 0; h < sizeof huge / sizeof *huge; h++)
+        for (uint64_t rows = 1; rows <= 9; rows += 4) {
+            const uint64_t shape[] = {rows, 1};
+            const int64_t strides[] = {rows > 1 ? 1 : huge[h], huge[h]};
+            HurrayLayout layout = contents_layout(HURRAY_LAYOUT_STRIDED);
+            layout.strides = strides;
+            Contents contents;
+            contents_make(&contents,
+                          &(ContentsSpec){.type = HURRAY_TYPE_INT16, .rank = 2, .shape = shape, .layout = &layout, .sizes = {2 * rows}});
+            for (uint64_t i = 0; i < rows; i++) contents_buffer(&contents, 0)[2 * i] = (uint8_t)(i + 1);
+            uint8_t *own = contents_dense(&contents, HRY_DENSE_OWN);
+            float *values = contents_dense(&contents, HURRAY_TYPE_FLOAT32);
+            for (uint64_t i = 0; i < rows; i++) {
+                assert_int_equal(own[2 * i], i + 1);
+                assert_true(values[i] == (float)(i + 1));
+            }
+            free(own);
+            free(values);
+            contents_free(&contents);
+        }
+}
+
 static void an_odd_destination_address_is_fine(void **state) {
     (void)state;
     const uint64_t shape[] = {3, 700};
@@ -391,6 +417,7 @@ int main(void) {
         cmocka_unit_test(padding_of_the_own_type_is_zero_even_over_dirty_slack),
         cmocka_unit_test(small_types_in_other_orders_are_repacked),
         cmocka_unit_test(small_types_run_backwards_from_the_byte_at_byte_offset),
+        cmocka_unit_test(strides_of_one_element_may_be_of_any_size),
         cmocka_unit_test(an_odd_destination_address_is_fine),
         cmocka_unit_test(scalars_and_empty_tensors_have_dense_views),
         cmocka_unit_test(invalid_e8m0_elements_have_bits_but_no_value),

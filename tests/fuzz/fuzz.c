@@ -79,7 +79,7 @@ static void run(const uint8_t *data, size_t size, uint64_t fail_at) {
     HurrayError error;
     hry_error_clear(&error);
     fuzz_checked(fuzz_parse(&transport, &input, &allocator, &catalogue, &error), &error);
-    if (memory.peak > size * 64 + (1u << 20)) abort();
+    if (memory.peak > size * 64 + (4u << 20)) abort();
     if (catalogue) read_tensors(&transport, catalogue, &allocator);
     hry_catalogue_unref(catalogue);
     if (memory.live != 0) abort();

@@ -196,3 +196,10 @@ for path in sys.argv[2:]:
             full = os.path.join(folder, name)
             if name.endswith('.hrry') and os.path.getsize(full) < 100000:
                 put('hrry', name, open(full, 'rb').read())
+
+# what any format opens with goes through the loader, too
+for target in ('safetensors', 'gguf', 'npz', 'npy', 'contents', 'hrry'):
+    folder = os.path.join(ROOT, target)
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if os.path.getsize(os.path.join(folder, name)) < 20000:
+            put('load', target + '_' + name, open(os.path.join(folder, name), 'rb').read())
