@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu/page_cache.h"
 #include "cpu/system.h"
 #include "driver/transport_call.h"
 
@@ -13,17 +14,14 @@
 #define LEAST_DIRECT (UINT64_C(16) << 20) /* below this a file is read before the choice has paid */
 #define LEAST_DIRECT_PIECE (UINT64_C(128) << 10)
 
-/* Asks the page cache at places spread over the file; nothing is read from the disk. */
+/* Asks the page cache at places spread over the file. */
 static bool is_warm(int fd, uint64_t size) {
     unsigned hits = 0, asked = 0;
     for (unsigned i = 0; i < PROBES && size; i++) {
-        char byte;
-        struct iovec one = {&byte, 1};
-        uint64_t at = size / PROBES * i;
-        ssize_t n = preadv2(fd, &one, 1, (off_t)at, RWF_NOWAIT);
-        if (n < 0 && errno != EAGAIN) return true; /* a file system that cannot say: no reason for direct reads */
+        int percent = hry_page_cache_percent(fd, size / PROBES * i, 1);
+        if (percent < 0) return true; /* a file system that cannot say: no reason for direct reads */
         asked++;
-        if (n == 1) hits++;
+        if (percent > 0) hits++;
     }
     return hits * 10 >= asked * 9;
 }
