@@ -34,11 +34,11 @@ static void print_overview(FILE *to) {
           to);
 }
 
-/* A closed standard descriptor would be given to the first file opened, and messages would go into that file. The stand-in for an
- * output is not writable, so that writing still fails. */
+/* A closed standard descriptor would be given to the first file opened, and messages would go into that file. The stand-in for
+ * the input is not readable, that for an output not writable, so that reading and writing still fail. */
 static void hold_standard_descriptors(void) {
     int fd;
-    do fd = open("/dev/null", O_RDONLY);
+    do fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) close(fd);
 }

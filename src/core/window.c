@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/ready_made.h"
 
 #define DEVICE_ALIGNMENT 4096u
 #define WAIT_MS 1000u /* one wait; then the destination is asked again */
@@ -96,6 +97,17 @@ static HurrayStatus buffer_failed(HryItemDestinations *item, uint32_t k, HurrayS
     return status;
 }
 
+/* Of our own destinations people know what they asked for, not their callbacks. */
+static HurrayStatus allocate_failed(const HurrayDestinationAlloc *destination, HurrayStatus status, uint32_t k, uint64_t bytes,
+                                    HurrayError *error) {
+    bool own = hry_destination_is_host(destination) || hry_destination_is_in_place(destination);
+    if (status != HURRAY_ERR_NO_MEMORY || !own) return hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's allocate");
+    hry_fail(error, status, NULL, HRY_NO_OFFSET, "there is no memory for buffer %u (%llu bytes); free some, or take fewer tensors at once",
+             (unsigned)k, (unsigned long long)bytes);
+    error->cause = status;
+    return status;
+}
+
 HurrayStatus hry_item_allocate(HryItemDestinations *item, HurrayError *error) {
     const HurrayDestinationAlloc *destination = item->destination;
     for (; item->allocated < item->count; item->allocated++) {
@@ -107,8 +119,7 @@ HurrayStatus hry_item_allocate(HryItemDestinations *item, HurrayError *error) {
         request_for(item, k, &request);
         HurrayStatus status = destination->allocate(destination->ctx, &request, &out);
         if (status == HURRAY_WAIT) return HURRAY_WAIT;
-        if (status != HURRAY_OK)
-            return buffer_failed(item, k, hry_fail_callback(error, status, HURRAY_ERR_DEVICE, "destination's allocate"), error);
+        if (status != HURRAY_OK) return buffer_failed(item, k, allocate_failed(destination, status, k, buffer->byte_size, error), error);
         if (!out.id)
             return buffer_failed(item, k,
                                  hry_fail(error, HURRAY_ERR_INVALID_REPORT, "id", HRY_NO_OFFSET,

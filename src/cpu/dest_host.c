@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/options.h"
+#include "base/ready_made.h"
 #include "cpu/numa.h"
 #include "cpu/region.h"
 #include "cpu/system.h"
@@ -32,6 +33,7 @@ typedef struct Host {
     uint64_t planned;
     size_t next_size;
     uint32_t huge_pages, min_alignment;
+    bool few_huge, small_regions; /* huge_pages ON: regions that got none, or are less than one */
     int numa_node;
     HryNuma *numa; /* NULL: no binding asked for */
 } Host;
@@ -71,6 +73,10 @@ static Region *region_new(Host *host, size_t wanted, size_t need) {
     if (!hry_region_map(&region->map, wanted, need, host->huge_pages, host->numa, host->numa_node)) {
         hry_free(&host->allocator, region, sizeof *region);
         return NULL;
+    }
+    if (host->huge_pages == HURRAY_ON && !region->map.reserved_huge) {
+        host->few_huge |= region->map.size >= HRY_HUGE_PAGE;
+        host->small_regions |= region->map.size < HRY_HUGE_PAGE;
     }
     return region;
 }
@@ -261,6 +267,17 @@ static void host_release(void *ctx) {
     pthread_mutex_unlock(&host->lock);
     if (unused) region_free(&allocator, unused);
     if (last) host_free(host);
+}
+
+bool hry_destination_is_host(const HurrayDestinationAlloc *destination) { return destination->release == host_release; }
+
+const char *hry_host_missed_huge_pages(const HurrayDestinationAlloc *destination) {
+    Host *host = destination->ctx;
+    if (!hry_destination_is_host(destination)) return NULL;
+    pthread_mutex_lock(&host->lock);
+    bool few = host->few_huge, small = host->small_regions;
+    pthread_mutex_unlock(&host->lock);
+    return few ? "too few are free (HugePages_Free in /proc/meminfo)" : small ? "the memory is less than one of them (2 MiB)" : NULL;
 }
 
 static HurrayStatus check_options(const HurrayHostOptions *options, HurrayError *error) {

@@ -1,6 +1,7 @@
 #include "cpu/in_place.h"
 
 #include "base/checked.h"
+#include "base/ready_made.h"
 #include "cpu/transport.h"
 
 typedef struct InPlace {
@@ -116,6 +117,8 @@ static void in_place_release(void *ctx) {
         if (in_place->sources[i]) hry_mapping_drop(in_place->sources[i]);
     hry_free(&allocator, in_place, in_place_size(in_place->count));
 }
+
+bool hry_destination_is_in_place(const HurrayDestinationAlloc *destination) { return destination->release == in_place_release; }
 
 HurrayStatus hry_destination_in_place(HryMapping *const *sources, size_t count, const HurrayHostOptions *host,
                                       const HurrayAllocator *allocator, HurrayDestinationAlloc *out, HurrayError *error) {

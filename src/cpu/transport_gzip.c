@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/checked.h"
+#include "base/ready_made.h"
 
 #define STAGE ((size_t)64 << 10) /* compressed bytes on their way in or out */
 #define ONE_CALL ((size_t)1 << 30)
@@ -228,6 +229,20 @@ static void gzip_release(void *ctx) {
     hry_free(&allocator, gzip->writing, sizeof *gzip->writing);
     if (gzip->inner.release) gzip->inner.release(gzip->inner.ctx);
     hry_free(&allocator, gzip, sizeof *gzip);
+}
+
+bool hry_gzip_failure(const HurrayTransport *transport, HurrayStatus status, HurrayError *error) {
+    if (transport->release != gzip_release) return false;
+    const Gzip *gzip = transport->ctx;
+    if (!gzip->reading || gzip->reading->failed != status) return false;
+    const char *what = status == HURRAY_ERR_TRUNCATED      ? "the gzip data ends early: it was cut short; get it again"
+                       : status == HURRAY_ERR_CHECKSUM     ? "the gzip data is damaged: its stored checksum does not match; get it again"
+                       : status == HURRAY_ERR_INVALID_DATA ? "the gzip data is damaged, or something else follows it; get it again"
+                                                           : NULL;
+    if (!what) return false;
+    hry_fail(error, status, NULL, HRY_NO_OFFSET, "%s", what);
+    error->cause = status;
+    return true;
 }
 
 static HurrayStatus check_inner(const HurrayTransport *inner, HurrayError *error) {

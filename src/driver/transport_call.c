@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/ready_made.h"
 
 static HurrayStatus missing(const char *callback, HurrayError *error) {
     return hry_fail(error, HURRAY_ERR_INVALID_ARGUMENT, callback, HRY_NO_OFFSET,
@@ -58,8 +59,9 @@ static const char *doing(const char *callback) {
 }
 
 /* A callback that fails as TRANSPORT may leave errno set: it was cleared before the call. */
-static HurrayStatus callback_failed(HurrayStatus answer, const char *callback, HurrayError *error) {
+static HurrayStatus callback_failed(const HurrayTransport *transport, HurrayStatus answer, const char *callback, HurrayError *error) {
     int system_error = errno;
+    if (hry_gzip_failure(transport, answer, error)) return answer;
     HurrayStatus status = hry_fail_callback(error, answer, HURRAY_ERR_TRANSPORT, callback);
     if (answer != HURRAY_ERR_TRANSPORT || system_error == 0) return status;
     char text[128];
@@ -70,10 +72,10 @@ static HurrayStatus callback_failed(HurrayStatus answer, const char *callback, H
 }
 
 /* What a moving callback answered: one place for every rule about counts. */
-static HurrayStatus check_answer(HurrayStatus answer, const char *callback, size_t offered, size_t count, size_t *moved,
-                                 HurrayError *error) {
+static HurrayStatus check_answer(const HurrayTransport *transport, HurrayStatus answer, const char *callback, size_t offered, size_t count,
+                                 size_t *moved, HurrayError *error) {
     *moved = 0;
-    if (answer != HURRAY_OK) return callback_failed(answer, callback, error);
+    if (answer != HURRAY_OK) return callback_failed(transport, answer, callback, error);
     if (count > offered)
         return hry_fail(error, HURRAY_ERR_INVALID_REPORT, callback, HRY_NO_OFFSET,
                         "the %s callback reports %zu bytes, it was offered %zu; the callback is at fault", callback, count, offered);
@@ -90,7 +92,7 @@ HurrayStatus hry_transport_read(const HurrayTransport *transport, uint8_t *dst, 
     len = offer(len);
     errno = 0;
     HurrayStatus answer = transport->read(transport->ctx, dst, len, &count);
-    return check_answer(answer, "read", len, count, moved, error);
+    return check_answer(transport, answer, "read", len, count, moved, error);
 }
 
 HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t offset, uint8_t *dst, size_t len, size_t *moved,
@@ -101,7 +103,7 @@ HurrayStatus hry_transport_read_at(const HurrayTransport *transport, uint64_t of
     len = offer(len);
     errno = 0;
     HurrayStatus answer = transport->read_at(transport->ctx, offset, dst, len, &count);
-    HurrayStatus status = check_answer(answer, "read_at", len, count, moved, error);
+    HurrayStatus status = check_answer(transport, answer, "read_at", len, count, moved, error);
     if (status != HURRAY_OK) error->offset = offset;
     return status;
 }
@@ -113,14 +115,14 @@ HurrayStatus hry_transport_write(const HurrayTransport *transport, const uint8_t
     len = offer(len);
     errno = 0;
     HurrayStatus answer = transport->write(transport->ctx, src, len, &count);
-    return check_answer(answer, "write", len, count, moved, error);
+    return check_answer(transport, answer, "write", len, count, moved, error);
 }
 
 HurrayStatus hry_transport_size(const HurrayTransport *transport, uint64_t *size, HurrayError *error) {
     uint64_t found = 0;
     errno = 0;
     HurrayStatus status = transport->size(transport->ctx, &found);
-    if (status != HURRAY_OK) return callback_failed(status, "size", error);
+    if (status != HURRAY_OK) return callback_failed(transport, status, "size", error);
     *size = found;
     return HURRAY_OK;
 }
@@ -173,7 +175,7 @@ HurrayStatus hry_transport_read_exactly(const HurrayTransport *transport, uint64
 HurrayStatus hry_transport_finish(const HurrayTransport *transport, HurrayError *error) {
     errno = 0;
     HurrayStatus status = transport->finish ? transport->finish(transport->ctx) : HURRAY_OK;
-    return status == HURRAY_OK ? HURRAY_OK : callback_failed(status, "finish", error);
+    return status == HURRAY_OK ? HURRAY_OK : callback_failed(transport, status, "finish", error);
 }
 
 void hry_transport_release(HurrayTransport *transport) {

@@ -91,7 +91,7 @@ static HurrayStatus verify_pointers(const HryVerify *verify, const Level *level,
     uint64_t before = 0;
     *sound = false;
     if (entry(pointers, 0) != 0)
-        return hry_verify_report(verify, level->pointer_buffer, level->pointer_name, 0, "begins with %llu, expected 0",
+        return hry_verify_report(verify, level->pointer_buffer, level->pointer_name, 0, "the first entry is %llu, expected 0",
                                  (unsigned long long)entry(pointers, 0));
     for (uint64_t i = 1; i <= level->parents; i++) {
         uint64_t here = entry(pointers, i);
@@ -192,7 +192,7 @@ HurrayStatus hry_verify_paged(const HryVerify *verify) {
     for (uint64_t i = 0; i <= d->layout.num_seqs; i++) {
         uint64_t here = hry_paged_entry(d, pointers, i);
         if (i == 0 && here != 0)
-            return hry_verify_report(verify, 2, "seq_ptr", 0, "begins with %llu, expected 0", (unsigned long long)here);
+            return hry_verify_report(verify, 2, "seq_ptr", 0, "the first entry is %llu, expected 0", (unsigned long long)here);
         if (here < before)
             return hry_verify_report(verify, 2, "seq_ptr", i * width, "falls from %llu to %llu at entry %llu", (unsigned long long)before,
                                      (unsigned long long)here, (unsigned long long)i);

@@ -33,7 +33,7 @@ char *hry_path_join(const HurrayAllocator *allocator, const char *folder, size_t
 /* Catalogues are read at offsets, which a pipe, socket or terminal cannot do. */
 static HurrayStatus fail_unseekable(HurrayError *error) {
     return hry_fail(error, HURRAY_ERR_UNSUPPORTED, NULL, HRY_NO_OFFSET,
-                    "a pipe or a device that cannot be read at offsets, expected a file; pipe a Hurray stream into `hurray stream read` (hurray_reader_new), "
+                    "a pipe or a device that cannot be read at offsets, expected a file; pipe a Hurray stream into `hurray stream read`, "
                     "or save it to a file first");
 }
 

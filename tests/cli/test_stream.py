@@ -56,6 +56,10 @@ whole = stream(everything)
 for cut in (1, 5, 9, 30, len(whole) - 1):
     for data in (whole[:cut], gzip.compress(whole[:cut])):
         expect(BAD_INPUT, 'stream', 'read', b, stdin=data, says='standard input')
+for data, says in ((zipped[:-5], 'the gzip data ends early'), (zipped[:len(zipped) // 2], 'the gzip data ends early'), (zipped[:-6] + bytes([zipped[-6] ^ 1]) + zipped[-5:], 'checksum does not match'),
+                   (zipped + b'something else', 'the gzip data is damaged')):
+    r = expect(BAD_INPUT, 'stream', 'read', stdin=data, says=['standard input', says])
+    check('callback' not in r.errors, 'no words of the library', r.errors)
 for data in (zipped[:-5], zipped[:len(zipped) // 2], b'\x1f\x8b\x08', b'HRRYFILE' + bytes(100), b'garbage that is no stream', stream(items[:2]), whole + b'x'):
     r = expect(BAD_INPUT, 'stream', 'read', b, stdin=data, says='standard input')
     r = expect(BAD_INPUT, 'stream', 'read', stdin=data, says='standard input')
@@ -63,4 +67,6 @@ check(read(b) == b'old' and not [n for n in os.listdir(t) if n.startswith('.')],
 expect(BAD_INPUT, 'stream', 'read', stdin=b'foo\n\x1b', says='begins with `foo\\x0a\\x1b`')
 expect(BAD_INPUT, 'stream', 'read', stdin=read(a), says='a .hrry file')
 expect(SYSTEM, 'stream', 'read', os.path.join(t, 'no', 'such'), stdin=whole, says='such')
+r = subprocess.run(['bash', '-c', '"$0" stream read <&-', BIN], capture_output=True)
+check(r.returncode == SYSTEM and r.stdout == b'' and b'standard input: Bad file descriptor' in r.stderr, 'a closed input is no empty stream', r)
 finish()

@@ -298,7 +298,7 @@ static void csr_and_csc_pointers_and_indices_keep_their_rules(void **state) {
                  {far, pointers, 1, 8, "less than 5"},
                  {same, pointers, 1, 8, "does not come after"},
                  {falls, pointers, 1, 8, "(1)"},
-                 {good, late, 2, 0, "begins with 1"},
+                 {good, late, 2, 0, "the first entry is 1"},
                  {good, falling, 2, 16, "falls from 3 to 2"},
                  {good, short_end, 2, 24, "ends at 3"},
                  {good, beyond, 2, 24, "ends at 5"},
@@ -362,7 +362,7 @@ static void csf_levels_keep_their_rules(void **state) {
         uint32_t found_in;
         uint64_t offset;
         const char *says;
-    } cases[] = {{1, 0, 1, "pos", 1, 0, "begins with 1"},
+    } cases[] = {{1, 0, 1, "pos", 1, 0, "the first entry is 1"},
                  {1, 1, 3, "crd", 2, HRY_NO_OFFSET, "lead to 3"},
                  {2, 1, 3, "crd", 2, 8, "less than 3"},
                  {2, 1, 0, "crd", 2, 8, "does not come after"},
@@ -400,7 +400,7 @@ static void page_tables_keep_their_rules(void **state) {
         uint32_t entry, value, found_at;
         const char *field;
         const char *says;
-    } cases[] = {{2, 0, 1, 0, "seq_ptr", "begins with 1"},
+    } cases[] = {{2, 0, 1, 0, "seq_ptr", "the first entry is 1"},
                  {2, 1, 4, 2, "seq_ptr", "falls"},
                  {2, 2, 5, 2, "seq_ptr", "ends at 5"},
                  {1, 2, 7, 2, "block_table", "page 7"}};
