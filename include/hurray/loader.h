@@ -80,7 +80,7 @@ typedef struct HurrayTraceEvent {
 
 /**
  * io, direct and huge_pages are wishes: what is refused or does not fit goes another way and HurrayPathStats.reason says why. Of the
- * switches only pinned ON fails.
+ * switches only pinned ON fails. threads, queue_depth and chunk_bytes beyond their limits become the nearest, with a reason, too.
  */
 typedef struct HurrayLoaderOptions {
     uint32_t struct_size, flags; /**< HURRAY_LOAD_... */
@@ -101,9 +101,9 @@ typedef struct HurrayLoaderOptions {
     uint32_t huge_pages;  /**< ON: reserved huge pages; AUTO: advice */
     uint32_t pinned;      /**< staging; AUTO: less, then pageable where pinning is refused; ON: else fail */
     uint32_t verify_data; /**< HURRAY_VERIFY_... */
-    uint32_t threads;     /**< readers; 0: by the machine; 1: only the caller's thread */
-    uint32_t queue_depth; /**< reads in flight with io_uring */
-    uint64_t chunk_bytes; /**< of a read */
+    uint32_t threads;     /**< readers, up to 256; 0: by the machine; 1: only the caller's thread */
+    uint32_t queue_depth; /**< reads in flight, up to 1024 with io_uring */
+    uint64_t chunk_bytes; /**< of a read, 4 KiB to 1 GiB */
     uint64_t pinned_cap;  /**< most pinned staging, default 256 MiB */
     uint64_t memory_cap;  /**< host memory of a load beyond what is delivered, catalogue apart; default pinned_cap + 32 MiB */
     const HurrayDestinationAlloc *destination; /**< the caller's own */
@@ -208,7 +208,10 @@ typedef struct HurrayLoadStats {
 #define HURRAY_STAGING_NONE 0u
 #define HURRAY_STAGING_PINNED 1u
 #define HURRAY_STAGING_PAGEABLE 2u
-/** What was really used for one source and device. direct: HURRAY_ON or _OFF. reason: NULL, or why it is not what was asked. */
+/**
+ * What was really used for one source and device; of a source that was mapped in part there are two, the mapped bytes and those that were
+ * read. direct: HURRAY_ON or _OFF. reason: NULL, or why it is not what was asked, one sentence or several.
+ */
 typedef struct HurrayPathStats {
     uint32_t struct_size, source_index;
     uint32_t io, direct, staging; int32_t device_index, numa_node; uint8_t device_tag, sync_mode, memory_class, reserved;

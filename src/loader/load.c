@@ -59,7 +59,7 @@ static uint32_t reader_count(const HryLoad *load) {
 
 static void choose_ring(HryLoad *load) {
     if (!wants_ring(load)) return;
-    uint32_t depth = load->loader->options.queue_depth ? load->depth : RING_DEPTH;
+    uint32_t asked = load->loader->options.queue_depth, depth = asked == 0 ? RING_DEPTH : asked < MOST_DEPTH ? asked : MOST_DEPTH;
     if (hry_work_use_ring(load->work, depth, load->ring_reason, sizeof load->ring_reason)) load->depth = depth;
 }
 

@@ -111,7 +111,7 @@ void hry_load_buffer_whole(HryLoad *load, HryItem *item, uint32_t k); /* compare
 /* stats.c */
 void hry_stats_begin(HurrayLoader *loader);
 void hry_stats_end(HryLoad *load, uint64_t total_ns);
-HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way);
+HryPath *hry_load_path(HryLoad *load, const HryItem *item, uint32_t k); /* the row that buffer k counts in; NULL: none */
 void hry_load_trace_copies(HryLoad *load);
 void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t end_ns, uint64_t bytes, uint64_t tensor, uint32_t source,
                     uint32_t lane);

@@ -117,8 +117,7 @@ static Fed feed_prefilled(HryLoad *load, HryItem *item, uint32_t k) {
     const HryItemBuffer *buffer = &item->to.buffers[k];
     fill->asked = buffer->byte_size;
     load->in_place += buffer->byte_size;
-    HryPath *path = hry_load_path(load, (uint32_t)(item->source - load->loader->sources), item->target,
-                                  &load->loader->prepared.ways[item->placed->way]);
+    HryPath *path = hry_load_path(load, item, k);
     if (path) path->stats.bytes += buffer->byte_size;
     if (fill->check && buffer->data) {
         HryOpenWindow *window = hry_load_new_window(load);

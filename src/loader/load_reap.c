@@ -78,20 +78,22 @@ static void take_back(HryLoad *load, HryJob *job) {
 }
 
 static void count_job(HryLoad *load, const HryJob *job) {
-    const HryItem *item = ((const HryOpenWindow *)job->run.pieces[0].owner)->item;
-    HryPath *path = hry_load_path(load, job->source, item->target, &load->loader->prepared.ways[item->placed->way]);
+    const HryOpenWindow *window = job->run.pieces[0].owner;
+    const HryItem *item = window->item;
+    bool reads = job->kind != HRY_JOB_CHECK; /* what is in place already was counted when it was found there */
+    HryPath *path = hry_load_path(load, item, window->buffer);
     load->read_ns += job->read_ns - job->begin_ns;
     load->verify_ns += job->end_ns - job->read_ns;
     load->moved += job->moved;
-    load->ranges++;
+    load->ranges += reads;
     if (path) {
-        path->stats.bytes += job->run.payload;
-        path->stats.ranges++;
+        path->stats.bytes += reads ? job->run.payload : 0;
+        path->stats.ranges += reads;
         path->stats.busy_ns += job->end_ns - job->begin_ns;
         if (job->kind == HRY_JOB_READ && job->io->by_fd && (hry_io_is_direct(job->io, &job->run.pieces[0]) || hry_io_bounces(job->io, &job->run)))
             path->stats.direct = HURRAY_ON;
     }
-    if (job->kind != HRY_JOB_CHECK)
+    if (reads)
         hry_load_trace(load, HURRAY_STAGE_READ, job->begin_ns, job->read_ns, job->moved, item->placed->index, job->source, job->lane);
     if (job->end_ns - job->read_ns > 0 && job->run.pieces[0].want_sum)
         hry_load_trace(load, HURRAY_STAGE_CHECK, job->read_ns, job->end_ns, job->run.payload, item->placed->index, job->source, job->lane);

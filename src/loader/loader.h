@@ -85,8 +85,10 @@ typedef struct HryTarget {
 typedef struct HryPath {
     HurrayPathStats stats;
     size_t target;
-    bool displaced; /* reason says of what */
-    char reason[HRY_REASON_BYTES];
+    bool mapped;        /* of a target that maps: those that it did map; the others were read */
+    uint32_t alignment; /* what the others would have needed in the file */
+    bool displaced;     /* reason says of what */
+    char reason[4 * HRY_REASON_BYTES];
 } HryPath;
 
 struct HurrayLoader {

@@ -1,8 +1,10 @@
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/devices.h"
 #include "base/options.h"
+#include "base/ready_made.h"
 #include "loader/load.h"
 
 void hry_stats_begin(HurrayLoader *loader) {
@@ -11,15 +13,15 @@ void hry_stats_begin(HurrayLoader *loader) {
     loader->path_count = 0;
 }
 
-static HryPath *find_path(const HurrayLoader *loader, uint32_t source, size_t target) {
+static HryPath *find_path(const HurrayLoader *loader, uint32_t source, size_t target, bool mapped) {
     for (size_t p = loader->path_count; p-- > 0;) {
         HryPath *path = &loader->paths[p];
-        if (path->stats.source_index == source && path->target == target) return path;
+        if (path->stats.source_index == source && path->target == target && path->mapped == mapped) return path;
     }
     return NULL;
 }
 
-static HryPath *add_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
+static HryPath *add_path(HryLoad *load, uint32_t source, size_t target, bool mapped, const HryWay *way) {
     HurrayLoader *loader = load->loader;
     const HryTarget *to = &loader->targets[target];
     if (!hry_grow(&loader->allocator, (void **)&loader->paths, &loader->path_capacity, loader->path_count + 1, sizeof *loader->paths))
@@ -27,10 +29,11 @@ static HryPath *add_path(HryLoad *load, uint32_t source, size_t target, const Hr
     HryPath *path = &loader->paths[loader->path_count++];
     memset(path, 0, sizeof *path);
     path->target = target;
+    path->mapped = mapped;
     path->stats.struct_size = sizeof path->stats;
     path->stats.source_index = source;
     bool by_ring = load->ios[source].by_fd && hry_work_has_ring(load->work);
-    path->stats.io = to->kind == HRY_TARGET_MAPPED ? HURRAY_IO_MMAP : by_ring ? HURRAY_IO_URING : HURRAY_IO_THREADS;
+    path->stats.io = mapped ? HURRAY_IO_MMAP : by_ring ? HURRAY_IO_URING : HURRAY_IO_THREADS;
     path->stats.direct = HURRAY_OFF;
     path->stats.device_index = to->device_index;
     path->stats.device_tag = way->device_tag;
@@ -42,10 +45,16 @@ static HryPath *add_path(HryLoad *load, uint32_t source, size_t target, const Hr
     return path;
 }
 
-/* The row of one source and target; NULL: no memory for another row, which a load does not fail for. */
-HryPath *hry_load_path(HryLoad *load, uint32_t source, size_t target, const HryWay *way) {
-    HryPath *path = find_path(load->loader, source, target);
-    if (!path) path = add_path(load, source, target, way);
+/* The row of one source and target, two where it maps some buffers and reads others; NULL: no memory for another row, which a load does
+ * not fail for. */
+HryPath *hry_load_path(HryLoad *load, const HryItem *item, uint32_t k) {
+    HurrayLoader *loader = load->loader;
+    const HryWay *way = &loader->prepared.ways[item->placed->way];
+    uint32_t source = (uint32_t)(item->source - loader->sources), alignment = item->to.descriptor->buffers[k].alignment;
+    bool maps = loader->targets[item->target].kind == HRY_TARGET_MAPPED, mapped = maps && item->to.buffers[k].prefilled;
+    HryPath *path = find_path(loader, source, item->target, mapped);
+    if (!path) path = add_path(load, source, item->target, mapped, way);
+    if (path && maps && path->alignment < alignment) path->alignment = alignment;
     if (path && way->displaced && !path->displaced) {
         path->displaced = true;
         snprintf(path->reason, sizeof path->reason, "the file asks for device tag %u, memory class %u; there is none here, so to the host",
@@ -69,22 +78,73 @@ void hry_load_trace(HryLoad *load, uint32_t stage, uint64_t begin_ns, uint64_t e
     o->trace(o->ctx, &event);
 }
 
-/* Why a wish did not come true. */
+/* One sentence more; a load has few, and what does not fit is cut. */
+HRY_PRINTF(2, 3) static void add_reason(HryPath *path, const char *format, ...) {
+    size_t used = strlen(path->reason);
+    va_list args;
+    if (used && used + 2 < sizeof path->reason) {
+        memcpy(path->reason + used, "; ", 3);
+        used += 2;
+    }
+    va_start(args, format);
+    vsnprintf(path->reason + used, sizeof path->reason - used, format, args);
+    va_end(args);
+}
+
+static void explain_io(const HryLoad *load, HryPath *path) {
+    const HryIo *io = &load->ios[path->stats.source_index];
+    uint32_t wish = load->loader->options.io;
+    HryTargetKind kind = load->loader->targets[path->target].kind;
+    if (wish == HURRAY_IO_URING && path->stats.io != HURRAY_IO_URING)
+        add_reason(path, "%s",
+                   load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");
+    if (wish != HURRAY_IO_MMAP || path->stats.io == HURRAY_IO_MMAP) return;
+    if (kind == HRY_TARGET_MAPPED)
+        add_reason(path, "these buffers lie unaligned in the file, to be mapped they would have to begin at multiples of %u bytes",
+                   (unsigned)path->alignment);
+    else if (kind != HRY_TARGET_HOST)
+        add_reason(path, "a mapping cannot serve this target");
+    else if (!io->by_fd || !load->loader->sources[path->stats.source_index].model->path)
+        add_reason(path, "only files opened by path can be mapped");
+    else
+        add_reason(path, "the bytes change or are checked on their way out of the file, so they cannot be mapped");
+}
+
+static void explain_direct(const HryLoad *load, HryPath *path) {
+    const HryIo *io = &load->ios[path->stats.source_index];
+    bool wished = load->loader->options.direct == HURRAY_ON;
+    if (path->stats.direct == HURRAY_ON) return;
+    if (path->mapped && wished)
+        add_reason(path, "a mapping was used, which direct reads have no part in");
+    else if (!path->mapped && io->reason[0])
+        add_reason(path, "%s", io->reason);
+    else if (wished)
+        add_reason(path, "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
+}
+
+static void explain_huge_pages(const HryLoad *load, HryPath *path) {
+    const HryTarget *target = &load->loader->targets[path->target];
+    const char *why = "they serve new memory on the host only";
+    if (load->loader->options.huge_pages != HURRAY_ON) return;
+    if (target->kind == HRY_TARGET_HOST) why = hry_host_missed_huge_pages(&target->destination);
+    if (why) add_reason(path, "reserved huge pages were not used: %s", why);
+}
+
+static void explain_limit(HryPath *path, const char *option, uint64_t asked, uint64_t used) {
+    if (asked && asked != used)
+        add_reason(path, "the %s is %llu, the %s that can be had here", option, (unsigned long long)used, asked > used ? "most" : "least");
+}
+
+/* Why wishes did not come true. */
 static void explain(const HryLoad *load, HryPath *path) {
     const HurrayLoaderOptions *o = &load->loader->options;
-    const HryIo *io = &load->ios[path->stats.source_index];
-    if (path->displaced) return;
-    if (o->io == HURRAY_IO_URING && path->stats.io != HURRAY_IO_URING)
-        snprintf(path->reason, sizeof path->reason, "%s",
-                 load->ring_reason[0] ? load->ring_reason : "io_uring reads files, this source is read through its callbacks");
-    else if (io->reason[0])
-        snprintf(path->reason, sizeof path->reason, "%s", io->reason);
-    else if (o->direct == HURRAY_ON && path->stats.direct != HURRAY_ON)
-        snprintf(path->reason, sizeof path->reason,
-                 "direct reads were not possible: the buffers are small, or lie in the file otherwise than in memory");
-    else if (o->io == HURRAY_IO_MMAP && path->stats.io != HURRAY_IO_MMAP)
-        snprintf(path->reason, sizeof path->reason, "%s",
-                 io->by_fd ? "a mapping cannot serve this target" : "only files opened by path can be mapped");
+    explain_io(load, path);
+    explain_direct(load, path);
+    explain_huge_pages(load, path);
+    if (path->mapped) return;
+    explain_limit(path, "thread count", o->threads, path->stats.threads);
+    explain_limit(path, "queue depth", o->queue_depth, path->stats.queue_depth);
+    explain_limit(path, "chunk size", o->chunk_bytes, load->chunk);
 }
 
 /* What only a device's own destination knows, ours or one that the caller made. It may have served earlier loads: what they did is taken
@@ -103,7 +163,7 @@ static void add_device(HryLoad *load, size_t t) {
         if (path->target != t) continue;
         path->stats.staging = device.staging;
         path->stats.numa_node = device.numa_node;
-        if (!path->reason[0]) snprintf(path->reason, sizeof path->reason, "%s", device.reason);
+        if (device.reason[0]) add_reason(path, "%s", device.reason);
     }
 }
 

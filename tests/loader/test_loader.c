@@ -121,6 +121,84 @@ static void files_are_loaded_by_path_with_every_way_of_reading(void **state) {
     }
 }
 
+static uint64_t path_bytes(const HurrayLoader *loader, uint32_t io, char *reasons, size_t size) {
+    HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+    uint64_t bytes = 0;
+    reasons[0] = 0;
+    assert_int_equal(hurray_loader_stats(loader, &stats), HURRAY_OK);
+    for (uint32_t i = 0; i < stats.path_count; i++) {
+        HurrayPathStats row = HURRAY_PATH_STATS_INIT;
+        assert_int_equal(hurray_loader_path_stats(loader, i, &row), HURRAY_OK);
+        if (row.io != io) continue;
+        bytes += row.bytes;
+        if (io == HURRAY_IO_MMAP) assert_int_equal(row.ranges, 0);
+        if (row.reason) snprintf(reasons + strlen(reasons), size - strlen(reasons), "%s", row.reason);
+    }
+    return bytes;
+}
+
+/* Each row counts its own bytes once, checked or not, and says why it is not what was asked. */
+static void a_file_that_is_mapped_in_part_says_so_and_why(void **state) {
+    (void)state;
+    ModelTensor list[] = {{"one", 300000, 4}, {"three", 3, 5}, {"odd", 70000, 6}, {"four", 1234567, 7}};
+    ModelBytes models[2] = {model_hrry(list, 4, 0), model_safetensors(list, 4)};
+    for (int m = 0; m < 2; m++) {
+        const char *path = model_save(&models[m], "loader-mapped");
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        HurrayLoader *loader = NULL;
+        HurrayTensorSet *set = NULL;
+        HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
+        char mapped[700], read[700];
+        options.io = HURRAY_IO_MMAP;
+        options.direct = HURRAY_ON;
+        options.verify_data = HURRAY_VERIFY_STORED;
+        assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+        assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+        assert_int_equal(hurray_loader_stats(loader, &stats), HURRAY_OK);
+        uint64_t in_place = path_bytes(loader, HURRAY_IO_MMAP, mapped, sizeof mapped);
+        uint64_t others = path_bytes(loader, HURRAY_IO_THREADS, read, sizeof read);
+        assert_int_equal(in_place, stats.bytes_in_place);
+        assert_int_equal(in_place + others, stats.payload_bytes);
+        if (m == 0) assert_int_equal(others, 0);
+        if (in_place) assert_non_null(strstr(mapped, "a mapping was used"));
+        if (m == 1) assert_true(others > 0);
+        if (others) assert_non_null(strstr(read, "multiples of 64 bytes"));
+        hurray_tensor_set_destroy(&set);
+        hurray_loader_destroy(&loader);
+        unlink(path);
+        model_free(&models[m]);
+    }
+}
+
+static void what_is_beyond_a_limit_is_the_nearest_and_says_so(void **state) {
+    (void)state;
+    ModelTensor list[] = {{"one", 3000000, 4}};
+    ModelBytes model = model_hrry(list, 1, 0);
+    const char *path = model_save(&model, "loader-limits");
+    for (int variant = 0; variant < 4; variant++) {
+        HurrayLoaderOptions options = HURRAY_LOADER_OPTIONS_INIT;
+        HurrayLoader *loader = NULL;
+        HurrayTensorSet *set = NULL;
+        char reasons[700];
+        options.io = HURRAY_IO_THREADS;
+        options.queue_depth = variant == 1 ? 1025 : 1024;
+        options.chunk_bytes = variant == 2 ? 4095 : variant == 1 ? UINT64_MAX : 4096;
+        options.threads = variant == 3 ? 257 : 3;
+        assert_int_equal(hurray_loader_open(path, &options, &loader, NULL), HURRAY_OK);
+        assert_int_equal(hurray_loader_load(loader, &set), HURRAY_OK);
+        assert_int_equal(path_bytes(loader, HURRAY_IO_THREADS, reasons, sizeof reasons), 3000000);
+        assert_true((strstr(reasons, "queue depth is 1024, the most") != NULL) == (variant == 1));
+        assert_true((strstr(reasons, "chunk size is 1073741824, the most") != NULL) == (variant == 1));
+        assert_true((strstr(reasons, "chunk size is 4096, the least") != NULL) == (variant == 2));
+        assert_true((strstr(reasons, "thread count is") != NULL) == (variant == 3));
+        if (variant == 0) assert_string_equal(reasons, "");
+        hurray_tensor_set_destroy(&set);
+        hurray_loader_destroy(&loader);
+    }
+    unlink(path);
+    model_free(&model);
+}
+
 static void buffers_are_read_directly_where_the_file_system_can(void **state) {
     (void)state;
     static const ModelTensor big[] = {{"one", 3000000, 4}, {"two", 17000001, 5}, {"three", 4096 * 50, 6}, {"four", 10, 7}};
@@ -583,6 +661,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_loaded_in_file_order_from_hrry_and_safetensors),
         cmocka_unit_test(files_are_loaded_by_path_with_every_way_of_reading),
+        cmocka_unit_test(a_file_that_is_mapped_in_part_says_so_and_why),
+        cmocka_unit_test(what_is_beyond_a_limit_is_the_nearest_and_says_so),
         cmocka_unit_test(buffers_are_read_directly_where_the_file_system_can),
         cmocka_unit_test(unaligned_tensors_read_directly_are_whole_or_truncated),
         cmocka_unit_test(what_is_there_is_told_before_anything_is_loaded),
