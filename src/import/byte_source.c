@@ -16,6 +16,7 @@ struct HryByteSource {
     HryByteChange change; /* from raw to buffer: AS_IS, PACK_BOOL, SWAP */
     uint64_t size, raw_size;
     HryInflate *inflate; /* NULL: raw bytes lie in the source */
+    uint64_t taken;      /* read from the source; inflate counts its own */
     uint64_t summed;     /* raw bytes that crc covers; not for inflated ones */
     uint32_t crc;
     uint8_t *scratch;
@@ -32,6 +33,12 @@ void hry_byte_source_close(HryByteSource **source) {
 }
 
 uint64_t hry_byte_source_size(const HryByteSource *source) { return source->size; }
+
+bool hry_byte_source_checks(const HryByteSource *source) { return source->foreign.has_crc32; }
+
+uint64_t hry_byte_source_taken(const HryByteSource *source) {
+    return source->inflate ? hry_inflate_taken(source->inflate) : source->taken;
+}
 
 HurrayStatus hry_byte_source_open(const HurrayTransport *transport, const HryCatalogue *catalogue, const HryEntry *entry,
                                   const HurrayAllocator *allocator, HryByteSource **out, HurrayError *error) {
@@ -97,6 +104,7 @@ static HurrayStatus read_inflated(HryByteSource *s, uint64_t at, void *dst, size
 static HurrayStatus read_raw(HryByteSource *s, uint64_t at, void *dst, size_t len, HurrayError *error) {
     if (s->inflate) return read_inflated(s, at, dst, len, error);
     HurrayStatus status = hry_transport_read_exactly(s->transport, s->foreign.packed_offset + at, dst, len, error);
+    if (status == HURRAY_OK) s->taken += len;
     if (status != HURRAY_OK || !s->foreign.has_crc32) return status;
     if (at == 0) {
         s->summed = 0;

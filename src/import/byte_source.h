@@ -21,6 +21,10 @@ uint64_t hry_byte_source_size(const HryByteSource *source);
  * all before it came in order (deflated members: always); CHECKSUM then, and dst is not to be used. After a failure the next read may be
  * any. Errors carry the file offset; the caller adds the tensor. */
 HurrayStatus hry_byte_source_read(HryByteSource *source, uint64_t offset, void *dst, size_t len, HurrayError *error);
+/* Does it check a sum of its own? */
+bool hry_byte_source_checks(const HryByteSource *source);
+/* Bytes that it has read from the transport since it was opened; going back in a deflated member counts from its start again. */
+uint64_t hry_byte_source_taken(const HryByteSource *source);
 /* *source becomes NULL; NULL in it does nothing. */
 void hry_byte_source_close(HryByteSource **source);
 

@@ -58,7 +58,7 @@ static HurrayStatus read_fixed(Gguf *g) {
     uint64_t rest = hry_gguf_rest(r);
     if (g->kv_count > rest / LEAST_KV || g->tensor_count > rest / LEAST_TENSOR)
         return hry_fail(r->error, HURRAY_ERR_INVALID_CONTAINER, g->kv_count > rest / LEAST_KV ? "kv_count" : "tensor_count", 8,
-                        "%llu tensors and %llu metadata keys do not fit the %llu bytes of the file", (unsigned long long)g->tensor_count,
+                        "%llu tensors and %llu metadata keys do not fit the %llu bytes of the file; incomplete download?", (unsigned long long)g->tensor_count,
                         (unsigned long long)g->kv_count, (unsigned long long)g->reader.size);
     return g->tensor_count ? hry_import_check_count(g->tensor_count - 1, g->limits, r->error) : HURRAY_OK;
 }
@@ -250,7 +250,7 @@ static HurrayStatus place_tensors(Gguf *g) {
     uint64_t size = g->reader.size, start = g->reader.position, end = start, padded;
     if (catalogue->entry_count && (!hry_align_up(start, g->alignment, &start) || start > size))
         return hry_fail(error, HURRAY_ERR_TRUNCATED, "general.alignment", size,
-                        "the data would begin at the next multiple of %llu, behind the end of the file (%llu bytes)",
+                        "the data would begin at the next multiple of %llu, behind the end of the file (%llu bytes); incomplete download?",
                         (unsigned long long)g->alignment, (unsigned long long)size);
     for (size_t i = 0; i < catalogue->entry_count; i++) {
         HryEntry *entry = &catalogue->entries[i];

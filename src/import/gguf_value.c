@@ -36,7 +36,7 @@ static const Kind kinds[KIND_COUNT] = {
 
 static HurrayStatus fail_end(HryGgufReader *r, uint64_t need, const char *what) {
     return hry_fail(r->error, HURRAY_ERR_TRUNCATED, what, r->position,
-                    "%s needs %llu bytes at offset %llu, but the file has %llu left; damaged or incomplete", what, (unsigned long long)need,
+                    "%s needs %llu bytes at offset %llu, but the file has %llu left; damaged, or an incomplete download?", what, (unsigned long long)need,
                     (unsigned long long)r->position, (unsigned long long)hry_gguf_rest(r));
 }
 

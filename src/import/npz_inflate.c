@@ -152,6 +152,7 @@ HurrayStatus hry_inflate_read(HryInflate *inflate, void *dst, size_t len, Hurray
 }
 
 uint64_t hry_inflate_position(const HryInflate *inflate) { return inflate->given; }
+uint64_t hry_inflate_taken(const HryInflate *inflate) { return inflate->taken; }
 uint32_t hry_inflate_crc32(const HryInflate *inflate) { return inflate->crc; }
 
 uint32_t hry_crc32(uint32_t crc, const void *bytes, size_t len) { return (uint32_t)crc32_z(crc, bytes, len); }

@@ -14,6 +14,7 @@ HurrayStatus hry_inflate_open(const HurrayTransport *transport, uint64_t offset,
  * INVALID_DATA: it does not. */
 HurrayStatus hry_inflate_read(HryInflate *inflate, void *dst, size_t len, HurrayError *error);
 uint64_t hry_inflate_position(const HryInflate *inflate);
+uint64_t hry_inflate_taken(const HryInflate *inflate); /* packed bytes read from the transport */
 /* CRC-32 of all that was read so far. */
 uint32_t hry_inflate_crc32(const HryInflate *inflate);
 /* Back to the first byte. */

@@ -38,10 +38,11 @@ uint64_t hry_now_ns(void) {
 static void convert(HryJob *job) {
     const HryPlanPiece *piece = &job->run.pieces[0];
     if (job->io->serial) pthread_mutex_lock(&job->io->lock);
+    uint64_t before = hry_byte_source_taken(job->bytes);
     HurrayStatus status = hry_byte_source_read(job->bytes, piece->offset, piece->ptr, (size_t)piece->len, &job->error);
     if (job->io->serial) pthread_mutex_unlock(&job->io->lock);
     job->whole = status == HURRAY_OK;
-    job->moved = status == HURRAY_OK ? piece->len : 0;
+    job->moved = status == HURRAY_OK ? hry_byte_source_taken(job->bytes) - before : 0;
 }
 
 static void check(HryJob *job) {
