@@ -35,9 +35,9 @@ static const Option options[] = {
     {OPTION_PINNED_MB, "pinned-mb", "MIB", "most pinned staging memory (default 256)"},
     {OPTION_PINNED, "pinned", "SWITCH", "auto (default: fall back to pageable), on (fail instead), off"},
     {OPTION_MEMORY_MB, "memory-mb", "MIB", "most host memory beyond what is delivered (default pinned + 32)"},
-    {OPTION_THREADS, "threads", "N", "reading threads (default: by the machine; 1: only the caller's)"},
-    {OPTION_QUEUE_DEPTH, "queue-depth", "N", "reads in flight with io_uring"},
-    {OPTION_CHUNK, "chunk", "BYTES", "size of a read (K, M, G are powers of 1024)"},
+    {OPTION_THREADS, "threads", "N", "reading threads, up to 256 (default: by the machine; 1: only the caller's)"},
+    {OPTION_QUEUE_DEPTH, "queue-depth", "N", "reads in flight, up to 1024 with io_uring"},
+    {OPTION_CHUNK, "chunk", "BYTES", "size of a read, 4K to 1G (K, M, G are powers of 1024)"},
     {OPTION_VERIFY, "verify", NULL, "check stored checksums while reading"},
     {OPTION_TRACE, "trace", "FILE", "write each read, copy, check and wait as a Chrome trace"},
     {OPTION_PICTURE, "picture", "FILE.svg", "draw the load as a timeline"},
@@ -47,6 +47,7 @@ static const Option options[] = {
 typedef struct Load {
     Bar bar;
     Trace trace;
+    TraceFile json, picture;
     bool tracing, touch;
     uint64_t touched; /* a sum that keeps the reads of mapped pages alive */
 } Load;
@@ -157,40 +158,6 @@ static void device_name(char *text, size_t size, const HurrayPathStats *path) {
         snprintf(text, size, "%s:%d", device_word(path->device_tag), (int)path->device_index);
 }
 
-static void report_json(Model *model, const HurrayLoadStats *stats, double seconds) {
-    HurrayPathStats path = HURRAY_PATH_STATS_INIT;
-    char device[32] = "cpu";
-    if (stats->path_count && hurray_loader_path_stats(model->loader, 0, &path) == HURRAY_OK) device_name(device, sizeof device, &path);
-    yajl_gen json = json_begin();
-    if (!json) return;
-    yajl_gen_map_open(json);
-    json_key_path(json, "file", model->path);
-    json_key_u64(json, "tensors", stats->tensors);
-    json_key_u64(json, "bytes", stats->payload_bytes);
-    json_key_f64(json, "seconds", seconds);
-    json_key_word(json, "path", stats->path_count ? io_word(path.io) : "threads");
-    json_key_bool(json, "direct", path.direct == HURRAY_ON);
-    json_key_word(json, "reason", path.reason ? path.reason : "");
-    json_key_word(json, "device", device);
-    json_key_u64(json, "bytes_read", stats->bytes_read);
-    json_key_u64(json, "bytes_copied", stats->bytes_copied);
-    json_key_u64(json, "bytes_in_place", stats->bytes_in_place);
-    json_key_u64(json, "bytes_verified", stats->bytes_verified);
-    json_key_u64(json, "ranges", stats->ranges);
-    json_key_u64(json, "threads", path.threads);
-    json_key_u64(json, "queue_depth", path.queue_depth);
-    json_key_f64(json, "read_seconds", (double)stats->read_ns * 1e-9);
-    json_key_f64(json, "copy_seconds", (double)stats->copy_ns * 1e-9);
-    json_key_f64(json, "verify_seconds", (double)stats->verify_ns * 1e-9);
-    json_key_f64(json, "wait_seconds", (double)stats->wait_ns * 1e-9);
-    json_key_f64(json, "overlap_seconds", (double)stats->overlap_ns * 1e-9);
-    json_key_u64(json, "peak_pinned", stats->peak_pinned);
-    json_key_u64(json, "peak_host", stats->peak_host);
-    json_key_u64(json, "peak_rss", peak_rss());
-    yajl_gen_map_close(json);
-    json_end(json);
-}
-
 /* Files that went the same way to the same device make one line. */
 typedef struct Way {
     HurrayPathStats path; /* of the first; bytes and ranges of all */
@@ -221,8 +188,66 @@ static size_t gather_ways(Model *model, uint32_t path_count, Way *ways) {
     return count;
 }
 
+static const char *staging_word(uint32_t staging) {
+    static const char *const words[] = {"none", "pinned", "pageable"};
+    return words[staging < 3 ? staging : 0];
+}
+
+static void way_json(yajl_gen json, const HurrayPathStats *path) {
+    char device[32];
+    device_name(device, sizeof device, path);
+    json_key_word(json, "path", io_word(path->io));
+    json_key_bool(json, "direct", path->direct == HURRAY_ON);
+    json_key_word(json, "reason", path->reason ? path->reason : "");
+    json_key_word(json, "device", device);
+    json_key_u64(json, "threads", path->threads);
+    json_key_u64(json, "queue_depth", path->queue_depth);
+}
+
+/* The way that most bytes went stands for the whole, and beside it is the list of all. */
+static void report_json(Model *model, const HurrayLoadStats *stats, const Way *ways, size_t count, double seconds) {
+    HurrayPathStats none = {.io = HURRAY_IO_THREADS};
+    const HurrayPathStats *most = count ? &ways[0].path : &none;
+    yajl_gen json = json_begin();
+    if (!json) return;
+    for (size_t i = 1; i < count; i++)
+        if (ways[i].path.bytes > most->bytes) most = &ways[i].path;
+    yajl_gen_map_open(json);
+    json_key_path(json, "file", model->path);
+    json_key_u64(json, "tensors", stats->tensors);
+    json_key_u64(json, "bytes", stats->payload_bytes);
+    json_key_f64(json, "seconds", seconds);
+    way_json(json, most);
+    json_key(json, "paths");
+    yajl_gen_array_open(json);
+    for (size_t i = 0; i < count; i++) {
+        yajl_gen_map_open(json);
+        way_json(json, &ways[i].path);
+        json_key_word(json, "staging", staging_word(ways[i].path.staging));
+        json_key_u64(json, "bytes", ways[i].path.bytes);
+        json_key_u64(json, "ranges", ways[i].path.ranges);
+        json_key_u64(json, "files", ways[i].files);
+        yajl_gen_map_close(json);
+    }
+    yajl_gen_array_close(json);
+    json_key_u64(json, "bytes_read", stats->bytes_read);
+    json_key_u64(json, "bytes_copied", stats->bytes_copied);
+    json_key_u64(json, "bytes_in_place", stats->bytes_in_place);
+    json_key_u64(json, "bytes_verified", stats->bytes_verified);
+    json_key_u64(json, "ranges", stats->ranges);
+    json_key_f64(json, "read_seconds", (double)stats->read_ns * 1e-9);
+    json_key_f64(json, "copy_seconds", (double)stats->copy_ns * 1e-9);
+    json_key_f64(json, "verify_seconds", (double)stats->verify_ns * 1e-9);
+    json_key_f64(json, "wait_seconds", (double)stats->wait_ns * 1e-9);
+    json_key_f64(json, "overlap_seconds", (double)stats->overlap_ns * 1e-9);
+    json_key_u64(json, "peak_pinned", stats->peak_pinned);
+    json_key_u64(json, "peak_host", stats->peak_host);
+    json_key_u64(json, "peak_rss", peak_rss());
+    yajl_gen_map_close(json);
+    json_end(json);
+}
+
 static void report_way(Model *model, const Way *way) {
-    static const char *const stagings[] = {"none", "pinned", "pageable"};
     const HurrayPathStats *path = &way->path;
     char device[32], label[64] = "";
     HurraySourceInfo source = HURRAY_SOURCE_INFO_INIT;
@@ -238,19 +263,16 @@ static void report_way(Model *model, const Way *way) {
                path->threads == 1 ? "" : "s");
         if (path->queue_depth) printf(", depth %u", (unsigned)path->queue_depth);
     }
-    if (path->staging != HURRAY_STAGING_NONE) printf(", staging %s", stagings[path->staging < 3 ? path->staging : 0]);
+    if (path->staging != HURRAY_STAGING_NONE) printf(", staging %s", staging_word(path->staging));
     if (path->reason && path->reason[0]) printf(" (%s)", path->reason);
     putchar('\n');
 }
 
-static void report_table(Model *model, const HurrayLoadStats *stats, double seconds) {
+static void report_table(Model *model, const HurrayLoadStats *stats, const Way *ways, size_t count, double seconds) {
     printf("loaded     %llu tensor%s, %s in %s: %s/s\n", (unsigned long long)stats->tensors, stats->tensors == 1 ? "" : "s",
            bytes_word(stats->payload_bytes), seconds_word(seconds),
            bytes_word(seconds > 0 ? (uint64_t)((double)stats->payload_bytes / seconds) : 0));
-    Way *ways = calloc((size_t)stats->path_count + 1, sizeof *ways);
-    size_t count = ways ? gather_ways(model, stats->path_count, ways) : 0;
     for (size_t i = 0; i < count; i++) report_way(model, &ways[i]);
-    free(ways);
     printf("bytes      %s read, %s copied to a device, %s in place, %s verified\n", bytes_word(stats->bytes_read),
            bytes_word(stats->bytes_copied), bytes_word(stats->bytes_in_place), bytes_word(stats->bytes_verified));
     printf("time       read %s, copy %s, check %s, wait %s, each summed over what ran at once\n",
@@ -262,33 +284,31 @@ static void report_table(Model *model, const HurrayLoadStats *stats, double seco
     printf("memory     peak pinned %s, peak resident %s\n", bytes_word(stats->peak_pinned), bytes_word(peak_rss()));
 }
 
-/* Items of a stream: the loader does not know the names that they have here. */
-static int select_items(Model *model, char **names, int count) {
-    Selection chosen;
+/* Names alone are found without looking at every tensor. */
+static bool find_names(Model *model, char **names, int count) {
+    uint64_t at = 0;
+    for (int i = 0; i < count; i++)
+        if (model->names || !model_find(model, names[i], strlen(names[i]), &at)) return false;
+    return true;
+}
+
+static int select_tensors(Model *model, char **names, int count) {
+    Selection chosen = {NULL, 0, 0};
     HurrayStatus status = HURRAY_OK;
-    int code = select_for_transfer(model, names, (size_t)count, &chosen);
+    int code = EXIT_DONE;
+    if (count == 0) return EXIT_DONE;
+    if (find_names(model, names, count))
+        for (int i = 0; i < count && status == HURRAY_OK; i++)
+            status = hurray_loader_select_name(model->loader, names[i], strlen(names[i]));
+    else
+        code = select_for_transfer(model, names, (size_t)count, &chosen);
     for (uint64_t i = 0; i < chosen.count && status == HURRAY_OK; i++)
         status = hurray_loader_select_index(model->loader, chosen.indices[i]);
     selection_clear(&chosen);
     return status == HURRAY_OK ? code : report_error(model->path, hurray_loader_last_error(model->loader));
 }
 
-/* A name that is one wins over a pattern. */
-static int select_tensors(Model *model, char **names, int count) {
-    if (model->names && count) return select_items(model, names, count);
-    for (int i = 0; i < count; i++) {
-        uint64_t at = 0;
-        HurrayStatus status;
-        if (model_find(model, names[i], strlen(names[i]), &at))
-            status = hurray_loader_select_index(model->loader, at);
-        else
-            status = hurray_loader_select_glob(model->loader, names[i], strlen(names[i]));
-        if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
-    }
-    return EXIT_DONE;
-}
-
-static int load_model(Model *model, Load *load, const Output *output, const char *trace, const char *picture) {
+static int load_model(Model *model, Load *load, const Output *output) {
     HurrayTensorSet *set = NULL;
     HurrayLoadStats stats = HURRAY_LOAD_STATS_INIT;
     double began = now_seconds();
@@ -305,14 +325,17 @@ static int load_model(Model *model, Load *load, const Output *output, const char
         return EXIT_INTERRUPTED;
     }
     hurray_loader_stats(model->loader, &stats);
+    Way *ways = calloc((size_t)stats.path_count + 1, sizeof *ways);
+    size_t count = ways ? gather_ways(model, stats.path_count, ways) : 0;
     if (output->json)
-        report_json(model, &stats, seconds);
+        report_json(model, &stats, ways, count, seconds);
     else
-        report_table(model, &stats, seconds);
+        report_table(model, &stats, ways, count, seconds);
+    free(ways);
     hurray_tensor_set_destroy(&set);
     int code = EXIT_DONE;
-    if (trace) code = trace_write_json(&load->trace, trace);
-    if (picture && code == EXIT_DONE) code = trace_write_svg(&load->trace, picture, model->path);
+    if (load->json.file) code = trace_write_json(&load->trace, &load->json, model);
+    if (load->picture.file && code == EXIT_DONE) code = trace_write_svg(&load->trace, &load->picture, model);
     if (load->trace.lost) note(output, "hurray: note: no memory for all trace events; the trace is incomplete");
     return code;
 }
@@ -360,7 +383,11 @@ static int run(const Command *command, int argc, char **argv) {
     if (code != EXIT_DONE) return code;
     model_print_notes(&model, &args.output);
     code = select_tensors(&model, rest + 1, count - 1);
-    if (code == EXIT_DONE) code = load_model(&model, &load, &args.output, trace, picture);
+    if (code == EXIT_DONE && trace) code = trace_open(&load.json, trace);
+    if (code == EXIT_DONE && picture) code = trace_open(&load.picture, picture);
+    if (code == EXIT_DONE) code = load_model(&model, &load, &args.output);
+    trace_drop(&load.json);
+    trace_drop(&load.picture);
     model_close(&model);
     trace_clear(&load.trace);
     return code;

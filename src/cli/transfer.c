@@ -6,9 +6,9 @@
 
 #include "describe.h"
 
-/* fnmatch wants C strings; a name with a NUL in it is matched by its escaped form. */
-static bool matches(const char *pattern, const HurrayTensorInfo *info) {
-    if (strlen(pattern) == info->name_len && memcmp(pattern, info->name, info->name_len) == 0) return true;
+/* A pattern that is a name means that tensor only. fnmatch wants C strings; a name with a NUL in it is matched by its escaped form. */
+static bool matches(const char *pattern, bool is_name, const HurrayTensorInfo *info) {
+    if (is_name) return strlen(pattern) == info->name_len && memcmp(pattern, info->name, info->name_len) == 0;
     char *name = info->name_len && memchr(info->name, 0, info->name_len) ? escape_text(info->name, info->name_len)
                                                                          : strndup((const char *)info->name, info->name_len);
     bool yes = name && fnmatch(pattern, name, 0) == 0;
@@ -16,13 +16,14 @@ static bool matches(const char *pattern, const HurrayTensorInfo *info) {
     return yes;
 }
 
-static int select_one(Model *model, uint64_t i, char **patterns, size_t pattern_count, bool *used, bool *chosen, bool *heads) {
+static int select_one(Model *model, uint64_t i, char **patterns, size_t pattern_count, const bool *is_name, bool *used, bool *chosen,
+                      bool *heads) {
     HurrayTensorInfo info;
     int code = model_info(model, i, &info);
     if (code != EXIT_DONE) return code;
     bool yes = pattern_count == 0 || (info.parent < i && heads[info.parent]);
     for (size_t p = 0; p < pattern_count; p++)
-        if (matches(patterns[p], &info)) yes = used[p] = true;
+        if (matches(patterns[p], is_name[p], &info)) yes = used[p] = true;
     chosen[i] = yes;
     heads[i] = yes && info.member_count > 0;
     if (yes && info.fault) return report_error(model->path, info.fault);
@@ -43,7 +44,7 @@ static int collect(Model *model, const bool *chosen, Selection *out) {
 
 int select_for_transfer(Model *model, char **patterns, size_t pattern_count, Selection *out) {
     size_t n = (size_t)model->count + 1;
-    bool *flags = calloc(2 * n + pattern_count, sizeof *flags), *heads, *used;
+    bool *flags = calloc(2 * (n + pattern_count), sizeof *flags), *heads, *used, *is_name;
     int code = EXIT_DONE;
     memset(out, 0, sizeof *out);
     out->indices = calloc(n, sizeof *out->indices);
@@ -54,8 +55,13 @@ int select_for_transfer(Model *model, char **patterns, size_t pattern_count, Sel
     }
     heads = flags + n;
     used = heads + n;
+    is_name = used + pattern_count;
+    for (size_t p = 0; p < pattern_count; p++) {
+        uint64_t at;
+        is_name[p] = model_find(model, patterns[p], strlen(patterns[p]), &at);
+    }
     for (uint64_t i = 0; i < model->count && code == EXIT_DONE; i++)
-        code = select_one(model, i, patterns, pattern_count, used, flags, heads);
+        code = select_one(model, i, patterns, pattern_count, is_name, used, flags, heads);
     for (size_t p = 0; p < pattern_count && code == EXIT_DONE; p++) {
         if (used[p]) continue;
         char *shown = escape_text(patterns[p], strlen(patterns[p]));
