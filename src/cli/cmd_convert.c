@@ -105,10 +105,64 @@ const void *conversion_name(const Conversion *conversion, uint64_t n, const Hurr
     return info->name;
 }
 
+typedef struct Final {
+    const char *name;
+    size_t len;
+    uint64_t n; /* in the selection */
+} Final;
+
+static int by_name(const void *left, const void *right) {
+    const Final *a = left, *b = right;
+    size_t both = a->len < b->len ? a->len : b->len;
+    int order = both ? memcmp(a->name, b->name, both) : 0;
+    return order ? order : (a->len > b->len) - (a->len < b->len);
+}
+
+static int report_same(const Conversion *conversion, const Final *a, const Final *b) {
+    HurrayTensorInfo first, second;
+    int code = model_info(conversion->model, conversion->selection.indices[a->n], &first);
+    if (code == EXIT_DONE) code = model_info(conversion->model, conversion->selection.indices[b->n], &second);
+    if (code != EXIT_DONE) return code;
+    char *name = escape_text(a->name, a->len), *one = escape_text(first.name, first.name_len);
+    char *other = escape_text(second.name, second.name_len);
+    code = report_failure(EXIT_BAD_INPUT, conversion->out, "tensor \"%s\": \"%s\" and \"%s\" would both get this name; change --rename",
+                          name ? name : "?", one ? one : "?", other ? other : "?");
+    free(name);
+    free(one);
+    free(other);
+    return code;
+}
+
+/* Two tensors that would get one name are found before anything is written. */
+static int check_names(const Conversion *conversion) {
+    size_t n = (size_t)conversion->selection.count, i = 1;
+    if (!conversion->names || n == 0) return EXIT_DONE;
+    Final *finals = malloc(n * sizeof *finals);
+    int code = finals ? EXIT_DONE : report_failure(EXIT_SYSTEM, conversion->model->path, "no memory for names");
+    for (size_t k = 0; k < n && code == EXIT_DONE; k++) {
+        HurrayTensorInfo info;
+        code = model_info(conversion->model, conversion->selection.indices[k], &info);
+        if (code != EXIT_DONE) break;
+        finals[k].n = k;
+        finals[k].name = conversion_name(conversion, k, &info, &finals[k].len);
+    }
+    if (code == EXIT_DONE) {
+        qsort(finals, n, sizeof *finals, by_name);
+        while (i < n && by_name(&finals[i - 1], &finals[i]) != 0) i++;
+        if (i < n) {
+            bool ordered = finals[i - 1].n < finals[i].n;
+            code = report_same(conversion, &finals[ordered ? i - 1 : i], &finals[ordered ? i : i - 1]);
+        }
+    }
+    free(finals);
+    return code;
+}
+
 static int convert(Conversion *conversion) {
     const ConvertOptions *o = conversion->options;
     int code = select_for_transfer(conversion->model, o->patterns, o->pattern_count, &conversion->selection);
     if (code == EXIT_DONE) code = make_names(conversion);
+    if (code == EXIT_DONE) code = check_names(conversion);
     if (code == EXIT_DONE) {
         bar_begin(&conversion->bar, conversion->output);
         install_signals(NULL);

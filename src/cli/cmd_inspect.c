@@ -146,6 +146,7 @@ static int run(const Command *command, int argc, char **argv) {
     if (id != ARG_END) return id == ARG_HELP ? EXIT_DONE : EXIT_USAGE;
     char **rest = args_rest(&args, &count);
     if (count != 1) return report_usage("inspect", "expected one FILE, got %d", count);
+    if (hex && args.output.json) return report_usage("inspect", "--hex is a table for people; --json alone has each descriptor as hex");
     Model model;
     int code = model_open(&model, rest[0], NULL, NULL);
     if (code != EXIT_DONE) return code;

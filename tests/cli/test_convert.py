@@ -102,14 +102,22 @@ expect(DONE, 'convert', a, o, '--rename', 'zz=*', '--select', 'zz')
 check([x['name'] for x in listing(o)[0]] == ['*'], 'a * without one in OLD is just a character')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=row_major', says='row_major')
 expect(BAD_INPUT, 'convert', a, path('x.hrry'), '--rename', 'zz=', says='name')
+for out in ('x.hrry', 'x.safetensors'):
+    expect(BAD_INPUT, 'convert', a, path(out), '--select', 'cs[rc]', '--rename', 'cs*=same', says=['tensor "same"', '"csr" and "csc"', '--rename'])
 letters = write(path('letters.safetensors'), safetensors([(n, 'F32', [1], f32(1)) for n in ('a\u00e9b', 'axb', 'axyb')]))
 for glob in ('a?b', 'a[\u00e9x]b', 'a[!y]b'):
     expect(DONE, 'convert', letters, o, '--select', glob)
     check([x['name'] for x in expect(DONE, 'inspect', '--json', o).json()['tensors']] == ['a\u00e9b', 'axb'], glob, 'is about characters')
     check(expect(DONE, 'load', '--json', letters, glob).json()['tensors'] == 2, glob, 'is the same pattern for load')
+bracket = write(path('bracket.safetensors'), safetensors([(n, 'F32', [1], f32(1)) for n in ('t1', 't[1]', 't[2]')]))
+for pattern, names in (('t[1]', ['t[1]']), ('t[12]', ['t1']), ('t\\[[12]\\]', ['t[1]', 't[2]'])):
+    expect(DONE, 'convert', bracket, o, '--select', pattern)
+    check([x['name'] for x in listing(o)[0]] == names, pattern, 'a name wins over a pattern')
+    check(expect(DONE, 'load', '--json', bracket, pattern).json()['tensors'] == len(names), pattern, 'and so for load')
+    check(expect(DONE, 'load', '--json', bracket, pattern, 't1').json()['tensors'] == len(set(names + ['t1'])), pattern, 'beside another')
 expect(DONE, 'convert', a, o, '--select', 'part.1', '--select', 'over.1')
 check([x['name'] for x in listing(o)[0]] == ['part.1', 'over.1'] and expect(DONE, 'cat', o, 'over.1').out == f32(5, 6), 'members alone')
-for f in ('b.hrry', 'o2.hrry', 'plain2.hrry', 'letters.safetensors'):
+for f in ('b.hrry', 'o2.hrry', 'plain2.hrry', 'letters.safetensors', 'bracket.safetensors'):
     os.remove(path(f))
 leftovers('a.hrry', 'o.hrry', 'plain.hrry')
 

@@ -28,7 +28,7 @@ check(bare.code == USAGE and b'usage: hurray COMMAND' in bare.err and not bare.o
 
 # wrong usage: 2, one line, where help is
 for arguments, word in [(['bogus'], 'bogus'), (['--bogus'], '--bogus'), (['inspect'], 'FILE'), (['inspect', 'a', 'b'], 'FILE'), (['inspect', '--bogus', good], '--bogus'),
-                        (['inspect', '-x', good], '-x'), (['inspect', good, '--hex'], '--hex'), (['inspect', '--json=yes', good], '--json'), (['inspect', '--h', good], '--h'),
+                        (['inspect', '-x', good], '-x'), (['inspect', good, '--hex'], '--hex'), (['inspect', good, '--hex', 'a', '--json'], '--hex'), (['inspect', '--json=yes', good], '--json'), (['inspect', '--h', good], '--h'),
                         (['cat', good], 'NAME'), (['cat', good, 'a', 'b'], 'NAME'), (['cat', good, 'a', '--buffer', 'x'], '--buffer'), (['cat', good, 'a', '--buffer', '-1'], '--buffer'),
                         (['cat', good, 'a', '--as', 'float33'], 'float33'), (['cat', good, 'a', '--dense', '--buffer', '0'], '--buffer'), (['cat', '--json', good, 'a'], '--json'),
                         (['load'], 'FILE'), (['load', good, '--io', 'fast'], '--io: expected auto, uring, threads or mmap'), (['load', good, '--direct', 'yes'], '--direct'),
