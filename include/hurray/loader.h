@@ -184,6 +184,20 @@ HURRAY_API HurrayStatus hurray_loader_load(HurrayLoader *loader, HurrayTensorSet
 HURRAY_API HurrayStatus hurray_loader_cancel(HurrayLoader *loader);
 /** len bytes of one buffer as it will be loaded (unpacked, swapped, packed). In order from first to last they are verified as options say. */
 HURRAY_API HurrayStatus hurray_loader_read_bytes(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len);
+/**
+ * count elements of tensor i from row-major number `first` on, in `type` (0, HURRAY_TYPE_FLOAT32: hurray/dense.h), as the tensor's dense
+ * view has them, from only as much of the file as they need, a little at a time. Pieces of a multiple of 8 elements (of GGML blocks: of
+ * 256) join to the whole; in order from first to last they are verified as options say. For row-major tensors and GGML blocks;
+ * UNSUPPORTED: other layouts, composites, quantization blocks along a dimension that others follow; load those. INDEX_OUT_OF_BOUNDS,
+ * BUFFER_TOO_SMALL; INVALID_DATA: an element or scale without a value.
+ */
+HURRAY_API HurrayStatus hurray_loader_read_dense(HurrayLoader *loader, uint64_t i, uint8_t type, uint64_t first, uint64_t count, void *dst, size_t len);
+/**
+ * len bytes of one buffer of what hurray_tensor_from_ggml makes of tensor i (hurray/import.h), from its blocks, a few at a time. Pieces of
+ * a multiple of 256 bytes, in order from first to last, are verified as options say. INVALID_DATA (field "scale"): a scale that cannot be
+ * held, met in buffers 0 and 1. UNSUPPORTED as there, INDEX_OUT_OF_BOUNDS.
+ */
+HURRAY_API HurrayStatus hurray_loader_read_native(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len);
 
 /* hurray_loader_verify: what */
 #define HURRAY_CHECK_PADDING 1u /**< between sections and buffers */

@@ -29,11 +29,11 @@ typedef struct Conversion {
 /* The name under which the n-th selected tensor goes out; info is that tensor's. */
 const void *conversion_name(const Conversion *conversion, uint64_t n, const HurrayTensorInfo *info, size_t *len);
 
-/* Tensor i in the format's own quantization, the caller's, half of its bytes done; *out NULL: it stays as it is, with a note if it has
- * blocks. Needs memory for both forms. */
-int convert_native(Conversion *conversion, Transfer *transfer, uint64_t i, HurrayTensor **out);
-/* Its buffers to the transfer's sink, the other half of the bytes that were read. */
-int append_native(Transfer *transfer, const HurrayTensor *tensor, uint64_t bytes_read);
+/* What tensor i becomes in the format's own quantization, the caller's, a third of its bytes done; *out NULL: it stays as it is, with a
+ * note if it has blocks. */
+int convert_native(Conversion *conversion, Transfer *transfer, uint64_t i, HurrayDescriptor **out);
+/* Its buffers to the transfer's sink, the rest of the bytes that were read. */
+int append_native(Transfer *transfer, uint64_t i, const HurrayDescriptor *native, uint64_t bytes_read);
 
 int convert_to_hrry(Conversion *conversion);
 int convert_to_safetensors(Conversion *conversion);

@@ -13,7 +13,7 @@ static HurrayStatus append_file(void *ctx, const void *bytes, size_t len, const 
 }
 
 /* One tensor, as it is or in the format's own quantization. */
-static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, HurrayTensor *native) {
+static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, const HurrayDescriptor *native) {
     HurrayTensorInfo info;
     HurrayFileWriter *writer = transfer->ctx;
     uint64_t i = conversion->selection.indices[n];
@@ -21,11 +21,10 @@ static int write_tensor(Conversion *conversion, Transfer *transfer, uint64_t n, 
     int code = model_info(conversion->model, i, &info);
     if (code != EXIT_DONE) return code;
     const void *name = conversion_name(conversion, n, &info, &name_len);
-    const HurrayDescriptor *descriptor = info.descriptor;
-    if (native) hurray_tensor_descriptor(native, &descriptor);
+    const HurrayDescriptor *descriptor = native ? native : info.descriptor;
     if (hurray_file_writer_begin_tensor(writer, name, name_len, descriptor) != HURRAY_OK)
         return report_error(conversion->out, hurray_file_writer_last_error(writer));
-    code = native ? append_native(transfer, native, describe_bytes(info.descriptor)) : transfer_buffers(transfer, i, descriptor);
+    code = native ? append_native(transfer, i, native, describe_bytes(info.descriptor)) : transfer_buffers(transfer, i, descriptor);
     if (code == EXIT_DONE && hurray_file_writer_end_tensor(writer) != HURRAY_OK)
         code = report_error(conversion->out, hurray_file_writer_last_error(writer));
     return code;
@@ -40,13 +39,13 @@ static int write_tensors(Conversion *conversion, HurrayFileWriter *writer) {
                          .total = conversion->selection.bytes};
     int code = EXIT_DONE;
     for (uint64_t n = 0; n < conversion->selection.count && code == EXIT_DONE; n++) {
-        HurrayTensor *native = NULL;
+        HurrayDescriptor *native = NULL;
         if (interrupted)
             code = EXIT_INTERRUPTED;
         else if (conversion->options->native)
             code = convert_native(conversion, &transfer, conversion->selection.indices[n], &native);
         if (code == EXIT_DONE) code = write_tensor(conversion, &transfer, n, native);
-        hurray_tensor_destroy(&native);
+        hurray_descriptor_destroy(native);
     }
     transfer_end(&transfer);
     return code;

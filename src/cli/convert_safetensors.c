@@ -137,7 +137,40 @@ static HurrayStatus append_export(void *ctx, const void *bytes, size_t len, cons
     return status;
 }
 
-static int decode_tensor(Transfer *transfer, const Outgoing *out) {
+static uint64_t element_count(const HurrayDescriptor *descriptor) {
+    uint64_t dims[HURRAY_MAX_RANK], count = 1;
+    size_t rank = HURRAY_MAX_RANK;
+    hurray_descriptor_shape(descriptor, dims, &rank);
+    for (size_t k = 0; k < rank; k++) count *= dims[k];
+    return count;
+}
+
+/* *whole: the tensor has to be loaded for that. */
+static int decode_pieces(Transfer *transfer, const Outgoing *out, bool *whole) {
+    Model *model = transfer->model;
+    uint64_t count = element_count(out->descriptor), done = 0, left = out->bytes, n, bytes;
+    uint8_t type = 0;
+    hurray_descriptor_element_type_tag(out->descriptor, &type);
+    uint64_t bits = type_bits(type), most = bits ? TRANSFER_PIECE / bits * 8 : 0; /* a multiple of 8 elements */
+    int code = transfer_room(transfer);
+    *whole = !most;
+    if (code != EXIT_DONE || *whole) return code;
+    do {
+        n = count - done < most ? count - done : most;
+        HurrayStatus status = hurray_loader_read_dense(model->loader, out->index, out->type, done, n, transfer->piece, TRANSFER_PIECE);
+        *whole = status == HURRAY_ERR_UNSUPPORTED && done == 0;
+        if (*whole) return EXIT_DONE;
+        if (status != HURRAY_OK) return report_error(model->path, hurray_loader_last_error(model->loader));
+        done += n;
+        bytes = done < count ? n / 8 * bits : left;
+        left -= bytes;
+        code = transfer_memory(transfer, transfer->piece, bytes, bytes);
+    } while (code == EXIT_DONE && done < count);
+    return code;
+}
+
+/* Loads it, and has it decoded, in memory. */
+static int decode_whole(Transfer *transfer, const Outgoing *out) {
     Model *model = transfer->model;
     HurrayTensorSet *set = NULL;
     HurrayTensor *tensor = NULL;
@@ -164,6 +197,12 @@ static int decode_tensor(Transfer *transfer, const Outgoing *out) {
     hurray_item_destroy(&item);
     hurray_tensor_set_destroy(&set);
     return code;
+}
+
+static int decode_tensor(Transfer *transfer, const Outgoing *out) {
+    bool whole = false;
+    int code = decode_pieces(transfer, out, &whole);
+    return whole ? decode_whole(transfer, out) : code;
 }
 
 /* The library speaks of what to ask for; here that is an option. */

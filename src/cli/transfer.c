@@ -168,12 +168,15 @@ int transfer_load(Transfer *transfer, uint64_t i, uint64_t share, HurrayTensorSe
     return EXIT_DONE;
 }
 
+int transfer_room(Transfer *transfer) {
+    if (!transfer->piece) transfer->piece = malloc(TRANSFER_PIECE);
+    return transfer->piece ? EXIT_DONE : report_failure(EXIT_SYSTEM, transfer->model->path, "no memory");
+}
+
 int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *descriptor) {
     Model *model = transfer->model;
     uint32_t count = 0;
-    int code = EXIT_DONE;
-    if (!transfer->piece) transfer->piece = malloc(TRANSFER_PIECE);
-    if (!transfer->piece) return report_failure(EXIT_SYSTEM, model->path, "no memory");
+    int code = transfer_room(transfer);
     hurray_descriptor_buffer_count(descriptor, &count);
     for (uint32_t k = 0; k < count && code == EXIT_DONE && !transfer->closed; k++) {
         HurrayBufferHandle handle;

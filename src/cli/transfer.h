@@ -43,6 +43,8 @@ int transfer_buffers(Transfer *transfer, uint64_t i, const HurrayDescriptor *des
 int transfer_load(Transfer *transfer, uint64_t i, uint64_t share, HurrayTensorSet **out);
 /* HurrayLoaderOptions.progress, with the model as ctx: moves the bar during transfer_load. */
 HurrayStatus transfer_on_load(void *ctx, const HurrayProgress *progress);
+/* Makes transfer->piece, TRANSFER_PIECE bytes. EXIT_DONE, or no memory (reported). */
+int transfer_room(Transfer *transfer);
 /* Bytes from memory; they count as `share` bytes done. Returns as transfer_buffers. */
 int transfer_memory(Transfer *transfer, const void *bytes, uint64_t len, uint64_t share);
 /* Of `share` what falls to `part` of `whole`. */

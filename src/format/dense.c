@@ -57,7 +57,7 @@ static HurrayStatus check_values(const HurrayDescriptor *d, const HryForm *form,
     return HURRAY_OK;
 }
 
-static HurrayStatus plan(const HurrayDescriptor *d, uint8_t type, HryDense *dense, HurrayError *error) {
+HurrayStatus hry_dense_begin(HryDense *dense, const HurrayDescriptor *d, uint8_t type, HurrayError *error) {
     uint64_t bytes;
     memset(dense, 0, sizeof *dense);
     dense->descriptor = d;
@@ -98,7 +98,7 @@ bool hry_dense_bytes(const HryDense *dense, uint64_t n, uint64_t *bytes) { retur
 
 HurrayStatus hry_dense_plan(const HurrayDescriptor *descriptor, uint8_t type, uint64_t *elements, uint64_t *bytes, HurrayError *error) {
     HryDense dense;
-    HurrayStatus status = plan(descriptor, type, &dense, error);
+    HurrayStatus status = hry_dense_begin(&dense, descriptor, type, error);
     if (status != HURRAY_OK) return status;
     *elements = dense.elements;
     hry_dense_bytes(&dense, dense.elements, bytes);
@@ -107,7 +107,7 @@ HurrayStatus hry_dense_plan(const HurrayDescriptor *descriptor, uint8_t type, ui
 
 HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor, const HryBytes *buffers, uint8_t type,
                             HurrayError *error) {
-    HurrayStatus status = plan(descriptor, type, dense, error);
+    HurrayStatus status = hry_dense_begin(dense, descriptor, type, error);
     if (status != HURRAY_OK) return status;
     dense->buffers = buffers;
     if (hry_descriptor_is_head(descriptor))
@@ -121,6 +121,7 @@ HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor,
             return HURRAY_ERR_INVALID_ARGUMENT;
         }
     if (dense->elements == 0) return HURRAY_OK;
+    dense->base = buffers[0].data + descriptor->byte_offset;
     if (descriptor->layout_tag == HURRAY_LAYOUT_BLOCK_PAGED) {
         status = hry_paged_check(descriptor, buffers, error);
         if (status != HURRAY_OK) return status;
@@ -157,7 +158,7 @@ HurrayStatus hry_dense_run(const HryDense *dense, const uint64_t *index, uint64_
 }
 
 HurrayStatus hry_dense_convert(const HryDense *dense, const uint64_t *index, uint64_t slot, int64_t o, uint8_t *dst, HurrayError *error) {
-    const uint8_t *base = dense->buffers[0].data + dense->descriptor->byte_offset;
+    const uint8_t *base = dense->base;
     uint8_t code[16];
     float value;
     if (!dense->decodes) {
@@ -176,7 +177,7 @@ static HurrayStatus element(const HryDense *dense, const uint64_t *index, void *
     if (dense->ggml) {
         float block[HRY_GGML_MAX_BLOCK_ELEMENTS];
         uint64_t linear = hry_index_linear(index, d->shape, d->rank), per = dense->ggml->block_elements;
-        hry_ggml_decode(dense->ggml, dense->buffers[0].data + linear / per * dense->ggml->block_bytes, 1, block);
+        hry_ggml_decode(dense->ggml, dense->base + linear / per * dense->ggml->block_bytes, 1, block);
         hry_store_f32(dst, block[linear % per]);
         return HURRAY_OK;
     }

@@ -20,7 +20,9 @@ HurrayStatus hry_dense_plan(const HurrayDescriptor *descriptor, uint8_t type, ui
 
 typedef struct HryDense {
     const HurrayDescriptor *descriptor;
-    const HryBytes *buffers;
+    const HryBytes *buffers; /* NULL for a window */
+    const uint8_t *base;     /* where element `before` lies (sparse: the first stored one) */
+    uint64_t before;         /* elements that a window leaves out in front; else 0 */
     HryForm form;  /* of the stored elements */
     bool decodes;  /* float32 comes out, and is not what is stored */
     uint32_t bits; /* of an element that comes out */
@@ -39,6 +41,27 @@ HurrayStatus hry_dense_open(HryDense *dense, const HurrayDescriptor *descriptor,
  * So stretches of a multiple of 8 elements join to the whole. Sparse tensors walk all their entries for each stretch: take large
  * ones. On failure dst holds anything. */
 HurrayStatus hry_dense_stretch(const HryDense *dense, uint64_t first, uint64_t count, void *dst, HurrayError *error);
+
+/* What a stretch is made from: codes, scales and zero points, each a range of a buffer. */
+enum { HRY_WINDOW_CODES, HRY_WINDOW_SCALES, HRY_WINDOW_ZEROS, HRY_WINDOW_PARTS };
+typedef struct HryWindowPart {
+    uint32_t buffer;
+    uint64_t offset, len; /* len 0: not needed */
+} HryWindowPart;
+typedef struct HryDenseWindow {
+    uint64_t first, count, elements; /* the stretch; of the whole view */
+    uint64_t bytes;                  /* of the stretch, as it comes out */
+    uint64_t before, parameter;      /* the element and the parameter with which the parts begin */
+    HryWindowPart parts[HRY_WINDOW_PARTS];
+} HryDenseWindow;
+
+/* Only where they are few for a stretch: row-major and GGML blocks, quantization blocks along the last dimension; else UNSUPPORTED.
+ * INDEX_OUT_OF_BOUNDS. Ranges may lie outside a buffer of a wrong size: whoever reads them checks. */
+HurrayStatus hry_dense_window(const HurrayDescriptor *descriptor, uint8_t type, uint64_t first, uint64_t count, HryDenseWindow *window,
+                              HurrayError *error);
+/* parts: their bytes, borrowed. Then hry_dense_stretch for (part of) the window's elements, which must not be none. */
+HurrayStatus hry_dense_open_window(HryDense *dense, const HurrayDescriptor *descriptor, const HryDenseWindow *window,
+                                   const uint8_t *const parts[HRY_WINDOW_PARTS], uint8_t type, HurrayError *error);
 
 /* One element (index in bounds) as a code: dense->bits / 8 bytes, one for types below 8 bits. */
 HurrayStatus hry_dense_element(const HryDense *dense, const uint64_t *index, void *dst, HurrayError *error);

@@ -36,7 +36,7 @@ static uint64_t left_in_row(const HurrayDescriptor *d, const uint64_t *index, ui
 /* Own bits of any layout with addresses: run by run. */
 static HurrayStatus move_runs(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error) {
     const HurrayDescriptor *d = dense->descriptor;
-    const uint8_t *base = dense->buffers[0].data + d->byte_offset;
+    const uint8_t *base = dense->base;
     uint64_t index[HURRAY_MAX_RANK], slot, bytes;
     uint32_t bits = dense->bits;
     hry_index_of_linear(first, d->shape, d->rank, index);
@@ -65,10 +65,10 @@ static HurrayStatus move_runs(const HryDense *dense, uint64_t first, uint64_t co
 
 /* Elements that lie one behind the other and need no index: a row-major tensor, unquantized or with one scale. */
 static HurrayStatus decode_flat(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error) {
-    const HurrayDescriptor *d = dense->descriptor;
-    const uint8_t *base = dense->buffers[0].data + d->byte_offset;
+    const uint8_t *base = dense->base;
     uint32_t bits = dense->form.bits;
     uint64_t index[HURRAY_MAX_RANK];
+    uint64_t from = first - dense->before;
     float scratch[CHUNK];
     bool aligned = is_float_aligned(dst);
     for (uint64_t done = 0; done < count;) {
@@ -76,9 +76,9 @@ static HurrayStatus decode_flat(const HryDense *dense, uint64_t first, uint64_t 
         const uint8_t *codes = unpacked;
         size_t n = count - done < CHUNK ? (size_t)(count - done) : CHUNK, bad;
         if (bits < 8)
-            hry_codes_get(base, bits, (int64_t)(first + done), 1, n, unpacked);
+            hry_codes_get(base, bits, (int64_t)(from + done), 1, n, unpacked);
         else
-            codes = base + (first + done) * (bits / 8);
+            codes = base + (from + done) * (bits / 8);
         uint8_t *out = dst + 4 * done;
         float *values = aligned ? (float *)(void *)out : scratch;
         HurrayStatus status;
@@ -100,7 +100,7 @@ static HurrayStatus decode_flat(const HryDense *dense, uint64_t first, uint64_t 
 static HurrayStatus gather_codes(const HryDense *dense, const uint64_t *index, size_t n, uint8_t *room, const uint8_t **codes,
                                  uint64_t *slot, HurrayError *error) {
     const HurrayDescriptor *d = dense->descriptor;
-    const uint8_t *base = dense->buffers[0].data + d->byte_offset;
+    const uint8_t *base = dense->base;
     uint32_t bits = dense->form.bits, width = hry_code_bytes(bits);
     uint64_t at[HURRAY_MAX_RANK];
     memcpy(at, index, d->rank * sizeof *at);
@@ -108,6 +108,7 @@ static HurrayStatus gather_codes(const HryDense *dense, const uint64_t *index, s
         HryRun run;
         HurrayStatus status = hry_dense_run(dense, at, n - done, &run, slot, error);
         if (status != HURRAY_OK) return status;
+        run.first -= (int64_t)dense->before;
         if (bits >= 8 && run.step == 1 && run.count == n) {
             *codes = base + run.first * (int64_t)width;
             return HURRAY_OK;
@@ -171,12 +172,12 @@ static HurrayStatus fill_sparse(const HryDense *dense, uint64_t first, uint64_t 
 /* GGML blocks: whole ones straight into dst, the two at the ends by way of a scratch block. */
 static void fill_ggml(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst) {
     const HryGgmlType *type = dense->ggml;
-    const uint8_t *blocks = dense->buffers[0].data;
+    const uint8_t *blocks = dense->base;
     uint64_t per = type->block_elements;
     float scratch[HRY_GGML_MAX_BLOCK_ELEMENTS];
     bool aligned = is_float_aligned(dst);
     for (uint64_t done = 0; done < count;) {
-        uint64_t at = first + done, inside = at % per, n = per - inside < count - done ? per - inside : count - done;
+        uint64_t at = first - dense->before + done, inside = at % per, n = per - inside < count - done ? per - inside : count - done;
         const uint8_t *block = blocks + at / per * type->block_bytes;
         uint8_t *out = dst + 4 * done;
         if (inside == 0 && aligned && n == per) {
@@ -223,7 +224,7 @@ HurrayStatus hry_dense_fill(const HryDense *dense, uint64_t first, uint64_t coun
     if (hry_sparse_is(d)) return fill_sparse(dense, first, count, dst, error);
     bool row_major = d->layout_tag == HURRAY_LAYOUT_ROW_MAJOR;
     if (row_major && !dense->decodes) {
-        hry_codes_copy(dense->buffers[0].data + d->byte_offset, dense->bits, first, count, dst);
+        hry_codes_copy(dense->base, dense->bits, first - dense->before, count, dst);
         return HURRAY_OK;
     }
     if (row_major && (!dense->dequantizes || dense->dequant.scheme == HURRAY_QUANT_PER_TENSOR_AFFINE))

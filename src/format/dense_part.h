@@ -5,6 +5,9 @@
 #include "format/address.h"
 #include "format/dense.h"
 
+/* What the descriptor alone says; buffers, table and parameters are not there yet. */
+HurrayStatus hry_dense_begin(HryDense *dense, const HurrayDescriptor *descriptor, uint8_t type, HurrayError *error);
+
 /* The elements of a checked, non-empty stretch; in the default float modes. */
 HurrayStatus hry_dense_fill(const HryDense *dense, uint64_t first, uint64_t count, uint8_t *dst, HurrayError *error);
 

@@ -69,7 +69,7 @@ static HurrayStatus put_rows(const HryTranspose *transpose, uint64_t *index, con
 static HurrayStatus transpose_plane(const HryTranspose *transpose, uint64_t *index, uint64_t rows, uint8_t *dst, HurrayError *error) {
     const HryDense *dense = transpose->dense;
     const HurrayDescriptor *d = dense->descriptor;
-    const uint8_t *base = dense->buffers[0].data + d->byte_offset;
+    const uint8_t *base = dense->base;
     uint32_t last = d->rank - 1, width = dense->form.bits / 8;
     uint64_t start = index[transpose->dimension], at_once = LINE / width;
     int64_t row_step = transpose->steps[transpose->dimension] * (int64_t)width;

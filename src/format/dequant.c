@@ -54,7 +54,7 @@ bool hry_dequant_count(const HurrayDescriptor *d, uint64_t *count) {
     return empty || fits;
 }
 
-HurrayStatus hry_dequant_open(HryDequant *dequant, const HurrayDescriptor *descriptor, const HryBytes *buffers, HurrayError *error) {
+HurrayStatus hry_dequant_plan(HryDequant *dequant, const HurrayDescriptor *descriptor, HurrayError *error) {
     const HurrayQuantization *q = &descriptor->quantization;
     memset(dequant, 0, sizeof *dequant);
     dequant->descriptor = descriptor;
@@ -75,14 +75,42 @@ HurrayStatus hry_dequant_open(HryDequant *dequant, const HurrayDescriptor *descr
         dequant->blocks = blocks_along(descriptor);
         dequant->by_slot = descriptor->layout_tag == HURRAY_LAYOUT_BLOCK_PAGED;
     }
-    dequant->scales = buffers[q->scale_buffer].data;
     bool affine = q->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE || q->scheme == HURRAY_QUANT_PER_BLOCK_AFFINE;
-    if (affine && !(q->flags & HURRAY_QUANT_SYMMETRIC)) {
-        uint32_t width = hry_code_bytes(hry_form_of_type(dequant->scale_type).bits);
-        dequant->zeros = buffers[q->zero_point_buffer].data;
-        if (dequant->zeros && q->zero_point_buffer == q->scale_buffer) dequant->zeros += dequant->count * width;
-    }
+    dequant->has_zeros = affine && !(q->flags & HURRAY_QUANT_SYMMETRIC);
+    if (dequant->has_zeros && q->zero_point_buffer == q->scale_buffer)
+        dequant->zeros_at = dequant->count * hry_dequant_scale_bytes(dequant);
     return HURRAY_OK;
+}
+
+HurrayStatus hry_dequant_open(HryDequant *dequant, const HurrayDescriptor *descriptor, const HryBytes *buffers, HurrayError *error) {
+    const HurrayQuantization *q = &descriptor->quantization;
+    HurrayStatus status = hry_dequant_plan(dequant, descriptor, error);
+    if (status != HURRAY_OK || q->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return status;
+    dequant->scales = buffers[q->scale_buffer].data;
+    if (dequant->has_zeros) dequant->zeros = buffers[q->zero_point_buffer].data;
+    if (dequant->zeros) dequant->zeros += dequant->zeros_at;
+    return HURRAY_OK;
+}
+
+uint32_t hry_dequant_scale_bytes(const HryDequant *dequant) { return hry_code_bytes(hry_form_of_type(dequant->scale_type).bits); }
+
+bool hry_dequant_range(const HryDequant *dequant, uint64_t first, uint64_t count, uint64_t *from, uint64_t *to) {
+    const HurrayDescriptor *d = dequant->descriptor;
+    uint64_t last = first + count - 1, size, inner = 1;
+    *from = *to = 0;
+    if (dequant->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return true;
+    if (dequant->by_slot) return false;
+    size = d->shape[dequant->axis];
+    for (uint32_t k = dequant->axis + 1; k < d->rank; k++) inner *= d->shape[k];
+    if (dequant->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE) {
+        bool one_round = first / inner / size == last / inner / size;
+        *from = one_round ? first / inner % size : 0;
+        *to = one_round ? last / inner % size + 1 : size;
+        return true;
+    }
+    *from = first / size * dequant->blocks + first % size / dequant->block_size;
+    *to = last / size * dequant->blocks + last % size / dequant->block_size + 1;
+    return inner == 1;
 }
 
 float hry_dequant_scale(const HryDequant *dequant, uint64_t i) {
@@ -105,8 +133,8 @@ int32_t hry_dequant_zero(const HryDequant *dequant, uint64_t i) {
 
 static HurrayStatus no_scale(const HryDequant *dequant, uint64_t i, HurrayError *error) {
     hry_fail(error, HURRAY_ERR_INVALID_DATA, "scale", HRY_NO_OFFSET,
-             "block %llu has the scale byte 0x%02X, which is no e8m0 value (0x01 to 0xFE); the scales are damaged", (unsigned long long)i,
-             dequant->scales[i]);
+             "block %llu has the scale byte 0x%02X, which is no e8m0 value (0x01 to 0xFE); the scales are damaged",
+             (unsigned long long)(dequant->first + i), dequant->scales[i]);
     error->buffer_index = dequant->descriptor->quantization.scale_buffer;
     return HURRAY_ERR_INVALID_DATA;
 }
@@ -199,12 +227,12 @@ HurrayStatus hry_dequant_apply(const HryDequant *dequant, const uint64_t *index,
     if (dequant->scheme == HURRAY_QUANT_PER_TENSOR_AFFINE) return apply_same(dequant, 0, codes, count, values, error);
     if (dequant->by_slot) return apply_same(dequant, slot, codes, count, values, error);
     bool along_last = dequant->axis + 1 == dequant->descriptor->rank;
-    uint64_t on_axis = index[dequant->axis];
+    uint64_t on_axis = index[dequant->axis], channel = on_axis - dequant->first;
     if (dequant->scheme == HURRAY_QUANT_PER_CHANNEL_AFFINE) {
-        if (!along_last) return apply_same(dequant, on_axis, codes, count, values, error);
-        return apply_each(dequant, on_axis, 1, codes, count, values, error);
+        if (!along_last) return apply_same(dequant, channel, codes, count, values, error);
+        return apply_each(dequant, channel, 1, codes, count, values, error);
     }
-    uint64_t p = outer_index(dequant, index) * dequant->blocks + on_axis / dequant->block_size;
+    uint64_t p = outer_index(dequant, index) * dequant->blocks + on_axis / dequant->block_size - dequant->first;
     if (!along_last) return apply_each(dequant, p, dequant->blocks, codes, count, values, error);
     uint32_t width = hry_code_bytes(dequant->form.bits);
     uint64_t left = dequant->block_size - on_axis % dequant->block_size; /* of the first block */

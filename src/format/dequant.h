@@ -19,7 +19,10 @@ typedef struct HryDequant {
     uint64_t block_size, blocks;   /* per block: blocks along the axis */
     uint64_t count;                /* parameters */
     const uint8_t *scales, *zeros; /* zeros NULL: all 0 */
-    bool by_slot;                  /* one parameter per page slot (block-paged) */
+    uint64_t first;                /* the parameter with which these two begin; 0 but for a window */
+    uint64_t zeros_at;             /* byte of their buffer where zero points begin */
+    bool has_zeros;
+    bool by_slot; /* one parameter per page slot (block-paged) */
 } HryDequant;
 
 /* How many parameters of each kind the section describes; false: a scheme without meaning for this layout (block-paged with scheme 4
@@ -28,6 +31,12 @@ bool hry_dequant_count(const HurrayDescriptor *descriptor, uint64_t *count);
 
 /* The descriptor has a quantization section and no dynamic dimension. UNSUPPORTED: no defined meaning. */
 HurrayStatus hry_dequant_open(HryDequant *dequant, const HurrayDescriptor *descriptor, const HryBytes *buffers, HurrayError *error);
+/* The same without the parameters: scales and zeros stay NULL. */
+HurrayStatus hry_dequant_plan(HryDequant *dequant, const HurrayDescriptor *descriptor, HurrayError *error);
+/* Parameters *from to *to - 1 serve `count` (not 0) elements from row-major number `first` on; both 0 where they are in the descriptor.
+ * False: more of them than that, or no order. */
+bool hry_dequant_range(const HryDequant *dequant, uint64_t first, uint64_t count, uint64_t *from, uint64_t *to);
+uint32_t hry_dequant_scale_bytes(const HryDequant *dequant);
 
 /* Elements at index, index + 1, ... along the last dimension (count of them; 1 for rank 0). codes: their storage; values: the same as
  * float32 on entry (NF4: not looked at), dequantized on return. slot: their page slot, where by_slot. INVALID_DATA: an e8m0 scale

@@ -157,9 +157,11 @@ HurrayStatus hry_native_convert(const HryNative *native, const HryGgmlType *type
         const uint8_t *block = blocks + k * type->block_bytes;
         for (uint32_t sub = 0; sub < subs; sub++) {
             bool zero;
-            HurrayStatus status = put_scale(native, type, block, sub, first + k, scales, &zero, error);
+            uint8_t unwanted[4];
+            HurrayStatus status = put_scale(native, type, block, sub, first + k, scales ? scales : unwanted, &zero, error);
             if (status != HURRAY_OK) return status;
-            scales += native->scale_bytes;
+            if (scales) scales += native->scale_bytes;
+            if (!codes) continue;
             uint32_t zero_code = native->has_zero_points ? 1 : 0;
             for (uint32_t i = 0; i < native->block_size; i += per) {
                 uint32_t byte = 0;

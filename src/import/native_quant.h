@@ -19,8 +19,8 @@ typedef struct HryNative {
 
 /* NULL: the type has no such form. */
 const HryNative *hry_native_find(uint32_t number);
-/* count whole GGML blocks: bits x elements / 8 bytes of codes, scale_bytes for each block of the scheme. first: number of the first
- * block, for messages. */
+/* count whole GGML blocks: bits x elements / 8 bytes of codes, scale_bytes for each block of the scheme; codes or scales NULL: not those.
+ * first: number of the first block, for messages. */
 HurrayStatus hry_native_convert(const HryNative *native, const HryGgmlType *type, const uint8_t *blocks, uint64_t count, uint8_t *codes,
                                 uint8_t *scales, uint64_t first, HurrayError *error);
 

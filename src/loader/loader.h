@@ -168,6 +168,9 @@ HurrayStatus hry_loader_fill_info(HurrayLoader *loader, uint64_t i, HurrayTensor
 void hry_loader_close_reading(HurrayLoader *loader);                                                             /* read_bytes.c */
 HurrayStatus hry_loader_read_piece(HurrayLoader *loader, uint64_t i, HurrayDescriptor *descriptor, uint32_t buffer, uint64_t offset,
                                    void *dst, size_t len, HurrayError *error);
+/* The same with every argument checked; check: going on with the buffer's sum as hurray_loader_read_bytes does. */
+HurrayStatus hry_loader_read_part(HurrayLoader *loader, uint64_t i, uint32_t buffer, uint64_t offset, void *dst, size_t len, bool check,
+                                  HurrayError *error);
 bool hry_glob_match(const uint8_t *pattern, size_t pattern_len, const uint8_t *text, size_t len); /* glob.c */
 bool hry_glob_valid(const uint8_t *pattern, size_t len);
 

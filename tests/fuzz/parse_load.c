@@ -12,6 +12,14 @@ static HurrayStatus checked(const HurrayLoader *loader, HurrayStatus status) {
     return fuzz_checked(status, hurray_loader_last_error(loader));
 }
 
+/* A stretch of the dense view and the format's own form of blocks, from the middle of each. */
+static void look_into(HurrayLoader *loader, uint64_t i) {
+    uint8_t room[64 * 16];
+    checked(loader, hurray_loader_read_dense(loader, i, 0, 3, 61, room, sizeof room));
+    checked(loader, hurray_loader_read_dense(loader, i, HURRAY_TYPE_FLOAT32, 3, 61, room, sizeof room));
+    for (uint32_t k = 0; k < 3; k++) checked(loader, hurray_loader_read_native(loader, i, k, 1, room, 17));
+}
+
 static void load(HurrayLoader *loader, const HurrayAllocator *allocator) {
     uint64_t bytes = 0, buffers = 0, count = 0;
     HurrayTensorSet *set = NULL;
@@ -45,6 +53,7 @@ HurrayStatus fuzz_parse(const HurrayTransport *transport, const FuzzInput *input
     for (uint64_t i = 0; i < count && i < 64; i++) {
         HurrayTensorInfo info = HURRAY_TENSOR_INFO_INIT;
         checked(loader, hurray_loader_tensor_info(loader, i, &info));
+        look_into(loader, i);
     }
     checked(loader, hurray_loader_verify(loader, HURRAY_CHECK_PADDING | HURRAY_CHECK_DATA | HURRAY_CHECK_SUMS, found, NULL));
     load(loader, allocator);
