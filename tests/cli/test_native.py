@@ -48,6 +48,15 @@ for x in expect(DONE, 'inspect', '--json', native).json()['tensors']:
     one, two = (struct.unpack('<%df' % (len(v) // 4), v) for v in (one, two))
     check(len(one) == len(two) and all(a == b for a, b in zip(one, two)), name, 'the same values')
 
+# damage is found before anything appears, whether blocks become numbers or another quantization
+content = bytearray(read(blocky))
+at = [x for x in expect(DONE, 'inspect', '--json', blocky).json()['tensors'] if x['name'] == 'Q6_K'][0]['buffers'][0]['offset']
+content[at + 100] ^= 1
+damaged, nothing = write(os.path.join(t, 'damaged.hrry'), bytes(content)), os.path.join(t, 'nothing')
+for options in (['--quantization', 'native', '--quiet'], ['--to', 'safetensors', '--dense']):
+    expect(BAD_INPUT, 'convert', damaged, nothing, *options, says=['damaged.hrry', 'Q6_K', 'CRC-32C'])
+    check(not os.path.exists(nothing), 'nothing was written')
+
 # from a .hrry with blocks as well, with choosing and renaming; composites keep their members
 again = os.path.join(t, 'again.hrry')
 expect(DONE, 'convert', blocky, again, '--quantization', 'native', '--quiet')
